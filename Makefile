@@ -1,0 +1,50 @@
+BUILD ?= build
+CMAKE_ARGS ?=
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
+
+setup = ./setup.sh $(1) $(CMAKE_ARGS)
+make_targets = cmake --build $(1) --parallel $(JOBS) --target
+cpp_files = find *.hpp autograd nn optim examples tests benchmarks -name '*.[ch]pp' 2>/dev/null
+
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help run test build bench format lint sanitize clean
+
+help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+
+run: build ## Learn a curve three ways: numbers in the terminal, pictures in out/
+	$(BUILD)/examples/nw_regression --out out
+
+test: ## Every test, in float and in double
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) all
+	cd $(BUILD) && ctest --output-on-failure
+
+build: ## The library and the example programs
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) tapegrad examples
+
+bench: ## Time the training workloads
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) bench_train
+	$(BUILD)/benchmarks/bench_train --json
+
+format: ## Format every C++ file
+	$(cpp_files) | xargs $(CLANG_FORMAT) -i
+
+lint: ## Check the format
+	$(cpp_files) | xargs $(CLANG_FORMAT) --dry-run --Werror
+
+sanitize: ## Tests under AddressSanitizer and UBSan, thread tests under ThreadSanitizer
+	$(call setup,$(BUILD)-address) '-DTAPEGRAD_SANITIZE=address;undefined'
+	$(call make_targets,$(BUILD)-address) tests_double
+	ASAN_OPTIONS=detect_stack_use_after_return=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	  $(BUILD)-address/tests/tests_double
+	$(call setup,$(BUILD)-thread) -DTAPEGRAD_SANITIZE=thread
+	$(call make_targets,$(BUILD)-thread) tests_double
+	TSAN_OPTIONS=halt_on_error=1 $(BUILD)-thread/tests/tests_double "[threads]"
+
+clean: ## Remove the build folders
+	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread

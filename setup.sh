@@ -1,0 +1,91 @@
+#!/bin/sh
+# setup.sh BUILD [CMAKE_ARGS...]: configures BUILD, after installing what is missing (Debian and Ubuntu, as root or with
+# sudo that asks nothing). Elsewhere it says what is missing and how to get it, exits 1, and leaves everything as it was.
+# What counts is what CMake finds, wherever it came from; a package manager is called only when something is not there.
+set -u
+cd "$(dirname "$0")" || exit 1
+build=${1:?"usage: setup.sh BUILD [CMAKE_ARGS...]"}
+shift
+
+# name, header, and the package in Debian, Fedora and Homebrew
+packages='
+compiler       -                       g++                      gcc-c++         gcc
+cmake          -                       cmake                    cmake           cmake
+xtl            xtl/xtl_config.hpp      xtl-dev                  xtl-devel       xtl
+xsimd          xsimd/xsimd.hpp         libxsimd-dev             xsimd-devel     xsimd
+xtensor        xtensor                 libxtensor-dev           xtensor-devel   xtensor
+cblas          cblas.h                 libopenblas-openmp-dev   openblas-devel  openblas
+Catch2         catch2                  catch2                   catch-devel     catch2
+nlohmann_json  nlohmann/json.hpp       nlohmann-json3-dev       json-devel      nlohmann-json
+CLI11          CLI/CLI.hpp             libcli11-dev             cli11-devel     cli11
+'
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+column() { # column N NAME...: the Nth column of the rows of NAMEs
+    n=$1
+    shift
+    for name; do echo "$packages" | awk -v name="$name" -v n="$n" '$1 == name { printf "%s ", $n }'; done
+}
+
+has_header() {
+    for prefix in "${CONDA_PREFIX:-/usr}" /usr /usr/local /opt/homebrew; do
+        for folder in "$prefix/include" "$prefix/include/openblas" "$prefix/include/$(uname -m)-linux-gnu"; do
+            [ -e "$folder/$1" ] && return 0
+        done
+    done
+    return 1
+}
+
+# Configures BUILD. When that fails for want of something, names it in $missing.
+configure() {
+    missing=
+    for compiler in ${CXX:-c++ g++ clang++}; do command -v "$compiler" >/dev/null && break; done
+    command -v "$compiler" >/dev/null || missing=compiler
+    version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
+    case $version in '' | [0-2].* | 3.[0-9].* | 3.1[0-9].* | 3.2[01].*) missing="$missing cmake" ;; esac
+    if [ -n "$missing" ]; then # nothing to ask CMake with: look for the headers in the usual places
+        for name in $(echo "$packages" | awk '$2 != "-" { print $1 }'); do
+            has_header "$(column 2 "$name" | tr -d ' ')" || missing="$missing $name"
+        done
+        return 1
+    fi
+    existed=$(ls -d "$build" 2>/dev/null)
+    cmake -S . -B "$build" "$@" >"$log" 2>&1 && return 0
+    [ -n "$existed" ] || rm -rf "$build"
+    missing=$(sed -n 's/^-- missing: //p' "$log")
+    return 1
+}
+
+apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+
+if configure "$@"; then exit 0; fi
+
+sudo=
+[ "$(id -u)" = 0 ] || sudo='sudo -n'
+if [ -n "$missing" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
+    echo "setup: installing what is missing: $missing"
+    apt update -qq
+    # shellcheck disable=SC2046,SC2086
+    if apt install -qq -y --no-install-recommends $(column 3 $missing); then
+        for extra in gnuplot-nox libdnnl-dev; do # pictures, faster float products
+            apt install -qq -y --no-install-recommends $extra || echo "setup: no $extra here; going on without it"
+        done
+        if configure "$@"; then exit 0; fi
+    fi
+fi
+
+if [ -z "$missing" ]; then
+    cat "$log" >&2
+    exit 1
+fi
+# shellcheck disable=SC2086
+cat >&2 <<END
+setup: missing: $(echo $missing | sed 's/ /, /g; s/compiler/a C++20 compiler/; s/cmake/CMake 3.22 or newer/')
+  Debian, Ubuntu  apt-get install $(column 3 $missing)
+  Fedora          dnf install $(column 4 $missing)
+  Homebrew        brew install $(column 5 $missing)
+  conda-forge     conda env create -f environment.yml && conda activate tapegrad
+  elsewhere       install them in a prefix, and add CMAKE_ARGS=-DCMAKE_PREFIX_PATH=PREFIX to the make command
+END
+exit 1
