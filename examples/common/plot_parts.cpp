@@ -1,0 +1,85 @@
+#include "examples/common/plot_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace examples {
+namespace {
+
+// Bytes of the UTF-8 character at `at`, or 0 when it is not one.
+std::size_t character_length(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(at);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0U) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates and what is beyond U+10FFFF.
+  const unsigned second = byte(at + 1);
+  const bool bad = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                   (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+  return bad ? 0 : length;
+}
+
+}  // namespace
+
+Range data_range(const std::vector<Panel>& panels, bool along_x) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  Range range{infinite, -infinite};
+  bool log = false;
+  for (const Panel& panel : panels) {
+    log = along_x ? panel.log_x : panel.log_y;
+    const auto include = [&](double value) {
+      if (!std::isfinite(value) || (log && value <= 0)) return;
+      range = {std::min(range.low, value), std::max(range.high, value)};
+    };
+    for (const Series& s : panel.series) {
+      if (s.x.size() != s.y.size()) {
+        throw std::invalid_argument("[plot] x and y of series '" + s.label + "' must be equally long; got " +
+                                    std::to_string(s.x.size()) + " and " + std::to_string(s.y.size()));
+      }
+      for (const double value : along_x ? s.x : s.y) include(value);
+    }
+    for (const Guide& g : panel.guides) {
+      if (g.vertical == along_x) include(g.at);
+    }
+  }
+  if (range.low > range.high) {
+    const std::string title = panels.empty() ? "" : panels[0].title;
+    throw std::invalid_argument("[plot] nothing to draw in '" + title + "': no finite number" +
+                                (log ? " above 0" : ""));
+  }
+  if (range.low < range.high) return range;
+  if (log) return {range.low / 2, range.high * 2};
+  const double half = range.low == 0 ? 1 : std::abs(range.low) / 2;
+  return {range.low - half, range.high + half};
+}
+
+std::string printable(const std::string& text, std::size_t longest) {
+  std::string out;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    if (count++ == longest) return out + "...";
+    const std::size_t length = character_length(text, at);
+    const unsigned char byte = static_cast<unsigned char>(text[at]);
+    // U+0080 to U+009F are control characters too.
+    const bool control = byte < 0x20 || byte == 0x7F || (byte == 0xC2 && length == 2 && (text[at + 1] & 0x20) == 0);
+    out += control ? " " : length == 0 ? "?" : text.substr(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0U) != 0x80; }));
+}
+
+}  // namespace examples

@@ -1,0 +1,104 @@
+#include "examples/common/program.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+namespace examples {
+namespace {
+
+int fail(int code, const std::string& name, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cout.flush();
+  std::cerr << name << ": " << message << std::endl;
+  return code;
+}
+
+std::string clock_time(double seconds) {
+  const long s = std::lround(std::min(seconds, 359999.0));
+  char text[32];
+  if (s >= 3600) {
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%ld:%02ld", s / 60, s % 60);
+  }
+  return text;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const std::string& name, const std::string& about,
+        const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
+        const Common& defaults) {
+  try {
+    Common common = defaults;
+    CLI::App app(about, name);
+    app.add_option("--seed", common.seed, "seed of all random numbers")->capture_default_str();
+    app.add_option("--out", common.out, "folder for pictures and tables")->type_name("DIR")->capture_default_str();
+    app.add_flag("--quick", common.quick, "less work: shows that everything runs");
+    app.add_flag("--quiet", common.quiet, "no progress line");
+    options(app);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      std::cout << app.help();
+      return std::cout.flush() ? 0 : 1;
+    } catch (const CLI::ParseError& error) {
+      return fail(2, name, std::string(error.what()) + " (--help shows the options)");
+    }
+    job(common);
+    if (!std::cout.flush()) return fail(1, name, "cannot write to the standard output");
+    return 0;
+  } catch (const BadInput& error) {
+    return fail(2, name, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(1, name, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(1, name, error.what());
+  }
+}
+
+Progress::Progress(std::string what, std::size_t total, bool silent)
+    : what_(std::move(what)), total_(total), silent_(silent) {
+  const char* terminal = std::getenv("TERM");
+  live_ = isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
+  next_ = live_ ? start_ : start_ + std::chrono::seconds(5);
+}
+
+Progress::~Progress() { finish(); }
+
+void Progress::update(std::size_t step, double loss) {
+  const Clock::time_point now = Clock::now();
+  if (silent_ || now < next_) return;
+  next_ = now + (live_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double speed = static_cast<double>(step) / std::max(seconds, 1e-9);
+  char line[80];
+  std::snprintf(line, sizeof line, "%s %zu/%zu  loss %.6g  %.3g/s", what_.c_str(), step, total_, loss, speed);
+  std::string text = line;
+  if (step > 0 && step <= total_) text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
+  // A longer line would wrap, and the next one could not overwrite it.
+  text.resize(std::min<std::size_t>(text.size(), 79));
+  std::cerr << (live_ ? "\r\033[K" : "") << text << (live_ ? "" : "\n") << std::flush;
+  shown_ = live_;
+}
+
+void Progress::print(const std::string& text) {
+  finish();
+  std::cout << text << '\n';
+  // The live line goes to another stream: without a flush it could overtake the text.
+  if (live_) std::cout.flush();
+}
+
+void Progress::finish() {
+  if (shown_) std::cerr << "\r\033[K" << std::flush;
+  shown_ = false;
+}
+
+}  // namespace examples

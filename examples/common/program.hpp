@@ -1,0 +1,58 @@
+// What every program shares: the command line, the exit codes, the progress line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "examples/common/files.hpp"
+
+namespace examples {
+
+/// Options that every program takes.
+struct Common {
+  std::uint64_t seed = 0;
+  std::string out = "out";
+  bool quick = false;
+  bool quiet = false;
+};
+
+/// A program's main. Adds --seed, --out, --quick and --quiet to the command line, lets `options` add the program's own,
+/// and runs `job`. Returns the exit code: 0 done or --help; 2 bad usage or BadInput; 1 any other exception. A failure
+/// is one line on stderr, `NAME: message`. `defaults` are the common options' defaults.
+int run(int argc, const char* const* argv, const std::string& name, const std::string& about,
+        const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
+        const Common& defaults = {});
+
+/// How far a long job is: on a terminal one live line on stderr (step, loss, speed, time left), else a plain line on
+/// stderr every 5 seconds, or nothing at all when `silent`.
+class Progress {
+ public:
+  Progress(std::string what, std::size_t total, bool silent = false);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `step` of `total` steps are done.
+  void update(std::size_t step, double loss);
+
+  /// Prints `text` as a line of its own on stdout, above the live line.
+  void print(const std::string& text);
+
+  /// Removes the live line; the destructor does too.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  std::size_t total_;
+  bool silent_;
+  bool live_;
+  bool shown_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point next_;
+};
+
+}  // namespace examples
