@@ -25,7 +25,7 @@ trap 'rm -f "$log"' EXIT
 column() { # column N NAME...: the Nth column of the rows of NAMEs
     n=$1
     shift
-    for name; do echo "$packages" | awk -v name="$name" -v n="$n" '$1 == name { printf "%s ", $n }'; done
+    for name; do echo "$packages" | awk -v name="$name" -v n="$n" '$1 == name { print $n }'; done | xargs
 }
 
 has_header() {
@@ -46,7 +46,7 @@ configure() {
     case $version in '' | [0-2].* | 3.[0-9].* | 3.1[0-9].* | 3.2[01].*) missing="$missing cmake" ;; esac
     if [ -n "$missing" ]; then # nothing to ask CMake with: look for the headers in the usual places
         for name in $(echo "$packages" | awk '$2 != "-" { print $1 }'); do
-            has_header "$(column 2 "$name" | tr -d ' ')" || missing="$missing $name"
+            has_header "$(column 2 "$name")" || missing="$missing $name"
         done
         return 1
     fi
