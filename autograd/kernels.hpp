@@ -1,0 +1,146 @@
+/// Array functions: the loops that ops and their rules run on. They know no Tensor and no Tape.
+///
+/// Many have a Tensor overload of the same name in ops.hpp, so that one generic rule calls this one with T = Array and
+/// records itself with T = Tensor. None has a name of xtensor's: argument-dependent lookup would find xtensor's
+/// instead. Shapes and axes are checked by the ops; axes are normalised here (see shapes.hpp) unless said otherwise.
+#pragma once
+
+#include "autograd/shapes.hpp"
+
+namespace TAPEGRAD {
+
+/// The value of either kind, for what carries no gradient (comparisons, say).
+inline const Array& array_of(const Array& x) { return x; }
+inline const Array& array_of(const Tensor& x) { return x.value(); }
+
+// ---- broadcasting and reductions ------------------------------------------------------------------------------------
+
+/// a += b, equal shapes; can't throw.
+void add_in_place(Array& a, const Array& b) noexcept;
+
+Array broadcast_to(const Array& x, const Shape& shape);
+Array sum_to(const Array& x, const Shape& shape);
+
+Array reduce_sum(const Array& x, const Axes& axes, bool keepdim);
+Tensor reduce_sum(const Tensor& x, const Axes& axes, bool keepdim);
+Array reduce_max(const Array& x, const Axes& axes, bool keepdim);  ///< NaN if there is one
+Array reduce_logsumexp(const Array& x, const Axes& axes, bool keepdim);
+
+/// What a reduction over the axes left, repeated over them again to the shape from before; dy may have kept them or
+/// not.
+Array expand(const Array& dy, const Axes& axes, const Shape& shape);
+Tensor expand(const Tensor& dy, const Axes& axes, const Shape& shape);
+
+/// f(a, b) elementwise, broadcasting. Inner axes run as plain loops, whichever operand is repeated along them.
+template <class Result, class F>
+void broadcast_apply(const Shape& shape, const Shape& a_shape, const Shape& b_shape, const auto* a, const auto* b,
+                     Result* result, F f) {
+  if (element_count(shape) == 0) return;
+  if (shape.empty()) {
+    *result = f(*a, *b);
+    return;
+  }
+  const Shape a_strides = broadcast_strides(a_shape, shape);
+  const Shape b_strides = broadcast_strides(b_shape, shape);
+  // Axes at the end that both walk without a gap, or that one of them stands still on, are one run.
+  std::size_t inner = shape.back();
+  std::size_t rank = shape.size() - 1;
+  const bool a_moves = a_strides[rank] != 0;
+  const bool b_moves = b_strides[rank] != 0;
+  while (rank > 0 && a_strides[rank - 1] == (a_moves ? inner : 0) && b_strides[rank - 1] == (b_moves ? inner : 0)) {
+    inner *= shape[--rank];
+  }
+  Shape at(rank, 0);
+  for (;;) {
+    if (a_moves && b_moves) {
+      for (std::size_t i = 0; i < inner; ++i) result[i] = f(a[i], b[i]);
+    } else if (a_moves) {
+      for (std::size_t i = 0; i < inner; ++i) result[i] = f(a[i], *b);
+    } else if (b_moves) {
+      for (std::size_t i = 0; i < inner; ++i) result[i] = f(*a, b[i]);
+    } else {
+      std::fill_n(result, inner, f(*a, *b));
+    }
+    result += inner;
+    std::size_t axis = rank;
+    for (; axis-- > 0;) {
+      a += a_strides[axis];
+      b += b_strides[axis];
+      if (++at[axis] < shape[axis]) break;
+      a -= a_strides[axis] * shape[axis];
+      b -= b_strides[axis] * shape[axis];
+      at[axis] = 0;
+    }
+    if (axis == static_cast<std::size_t>(-1)) return;
+  }
+}
+
+/// The same for arrays.
+template <class F>
+Array broadcast_apply(const Array& a, const Array& b, F f) {
+  Array result = empty_array(broadcast_shape(a.shape(), b.shape(), "broadcast"));
+  broadcast_apply(result.shape(), a.shape(), b.shape(), a.data(), b.data(), result.data(), f);
+  return result;
+}
+
+// ---- masks ----------------------------------------------------------------------------------------------------------
+
+/// f(a, b) as a Mask, broadcasting.
+template <class F>
+Mask compare(const Array& a, const Array& b, F f) {
+  Mask result(broadcast_shape(a.shape(), b.shape(), "compare"));
+  broadcast_apply(result.shape(), a.shape(), b.shape(), a.data(), b.data(), result.data(), f);
+  return result;
+}
+Mask is_finite(const Array& x);
+Array keep_where(const Array& x, const Mask& mask);
+Array ones_where(const Mask& mask);                              ///< 1 where true, else 0
+Array select(const Mask& mask, const Array& a, const Array& b);  ///< a where true, else b
+
+// ---- along one axis -------------------------------------------------------------------------------------------------
+
+Array softmax_values(const Array& x, std::size_t axis);
+Array log_softmax_values(const Array& x, std::size_t axis);
+/// y (dy - sum dy y), y the softmax.
+Array softmax_backward(const Array& dy, const Array& y, int axis);
+Tensor softmax_backward(const Tensor& dy, const Tensor& y, int axis);
+Array running_sum(const Array& x, int axis, bool reverse);
+Tensor running_sum(const Tensor& x, int axis, bool reverse);
+
+// ---- products -------------------------------------------------------------------------------------------------------
+
+/// op(a) op(b) over broadcast batches, not yet computed, so that a product nobody wants costs nothing, and one that is
+/// added to a gradient is added by the BLAS.
+struct Product {
+  const Array* a;
+  const Array* b;
+  Transpose transpose_a;
+  Transpose transpose_b;
+  Shape shape;  // of the full product
+
+  /// Writes the product to `out`, or adds it. Batch axes that `out` lacks, or has with extent 1, are summed over.
+  void fill(Array& out, bool add) const;
+  Array evaluate() const;
+};
+
+/// Refuses factors that don't fit; both have at least two axes.
+Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b);
+
+// ---- shape, index and mask: as the ops of the same names ------------------------------------------------------------
+
+Array reshape(const Array& x, const Shape& shape);
+Array permute(const Array& x, const Axes& axes);
+Array slice(const Array& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step);
+Array unslice(const Array& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step,
+              const Shape& shape);
+Array index_select(const Array& x, int axis, const Index& index);
+Array index_add(const Array& x, int axis, const Index& index, const Array& source);
+Array gather(const Array& x, int axis, const Index& index);
+Array scatter_add(const Array& x, int axis, const Index& index, const Shape& shape);
+Array masked_select(const Array& x, const Mask& mask);
+Array masked_scatter(const Array& x, const Mask& mask);
+/// Elements on the kept side of a diagonal of the last two axes; zeros elsewhere.
+Array keep_triangle(const Array& x, int diagonal, bool lower);
+Tensor keep_triangle(const Tensor& x, int diagonal, bool lower);
+
+}  // namespace TAPEGRAD

@@ -1,0 +1,122 @@
+#include <cblas.h>
+
+#include <limits>
+
+#include "autograd/kernels.hpp"
+#include "autograd/simd.hpp"
+
+namespace TAPEGRAD {
+namespace {
+
+/// The two matrix axes, or the batch axes, of a shape.
+struct Factor {
+  explicit Factor(const Shape& shape) : rows(shape[shape.size() - 2]), columns(shape.back()) {
+    batch.assign(shape.begin(), shape.end() - 2);
+  }
+  Shape batch;
+  std::size_t rows;
+  std::size_t columns;
+};
+
+/// One product: out (m,n) = op(a) op(b), or is increased by it; lda and ldb are the factors' columns as they are
+/// stored.
+void gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
+          std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
+  if (k == 0) {
+    if (!add) std::fill_n(out, m * n, Real(0));
+    return;
+  }
+  const bool rows_are_dots = transpose_a == Transpose::no && n == 1 && (transpose_b == Transpose::yes || ldb == 1);
+  if (rows_are_dots && m * k < 4096) {  // a call of the BLAS would cost more than the work
+    for (std::size_t i = 0; i < m; ++i) out[i] = (add ? out[i] : Real(0)) + simd::dot(a + i * lda, b, k);
+    return;
+  }
+  const auto flag = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
+  const auto as_int = [](std::size_t size) {
+    require(size <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
+            "an extent must be one that the BLAS can count", size);
+    return static_cast<int>(size);
+  };
+#ifdef TAPEGRAD_DOUBLE
+  cblas_dgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), as_int(m), as_int(n), as_int(k), 1, a, as_int(lda),
+              b, as_int(ldb), add, out, as_int(n));
+#else
+  cblas_sgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), as_int(m), as_int(n), as_int(k), 1, a, as_int(lda),
+              b, as_int(ldb), add, out, as_int(n));
+#endif
+}
+
+}  // namespace
+
+Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b) {
+  const Factor fa(a.shape());
+  const Factor fb(b.shape());
+  const bool ta = transpose_a == Transpose::yes;
+  const bool tb = transpose_b == Transpose::yes;
+  require((ta ? fa.rows : fa.columns) == (tb ? fb.columns : fb.rows), "matmul",
+          "the inner extents of a and b must be equal", a.shape(), b.shape());
+  Shape shape = broadcast_shape(fa.batch, fb.batch, "matmul");
+  shape.push_back(ta ? fa.columns : fa.rows);
+  shape.push_back(tb ? fb.rows : fb.columns);
+  return {&a, &b, transpose_a, transpose_b, shape};
+}
+
+Array Product::evaluate() const {
+  Array out = empty_array(shape);
+  fill(out, false);
+  return out;
+}
+
+void Product::fill(Array& out, bool add) const {
+  require(broadcasts_to(out.shape(), shape) && out.dimension() >= 2, "matmul",
+          "a gradient's shape must broadcast to the product's", out.shape(), shape);
+  const Factor fa(a->shape());
+  const Factor fb(b->shape());
+  const std::size_t m = shape[shape.size() - 2];
+  const std::size_t n = shape.back();
+  const std::size_t k = transpose_a == Transpose::yes ? fa.rows : fa.columns;
+  Shape batch(shape.begin(), shape.end() - 2);
+  const Shape out_batch(out.shape().begin(), out.shape().end() - 2);
+  const std::size_t batches = element_count(batch);
+  if (out.size() == 0) return;
+  if (batches == 0) {
+    if (!add) out.fill(Real(0));
+    return;
+  }
+
+  // Rows of all batches in one call: b is shared and a is not transposed, or the batches are summed over.
+  const bool a_has_all = fa.batch == batch;
+  if (a_has_all && element_count(fb.batch) == 1 && transpose_a == Transpose::no &&
+      element_count(out_batch) == batches) {
+    gemm(a->data(), b->data(), out.data(), batches * m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+    return;
+  }
+  if (a_has_all && fb.batch == batch && element_count(out_batch) == 1 && transpose_a == Transpose::yes &&
+      transpose_b == Transpose::no) {
+    gemm(a->data(), b->data(), out.data(), m, n, batches * k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+    return;
+  }
+
+  const Shape a_strides = broadcast_strides(fa.batch, batch);
+  const Shape b_strides = broadcast_strides(fb.batch, batch);
+  const Shape out_strides = broadcast_strides(out_batch, batch);
+  const bool sums = element_count(out_batch) != batches;
+  if (sums && !add) out.fill(Real(0));
+  Shape at(batch.size(), 0);
+  for (std::size_t done = 0; done < batches; ++done) {
+    std::size_t a_at = 0, b_at = 0, out_at = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      a_at += at[i] * a_strides[i];
+      b_at += at[i] * b_strides[i];
+      out_at += at[i] * out_strides[i];
+    }
+    gemm(a->data() + a_at * fa.rows * fa.columns, b->data() + b_at * fb.rows * fb.columns, out.data() + out_at * m * n,
+         m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add || sums);
+    for (std::size_t i = at.size(); i-- > 0;) {
+      if (++at[i] < batch[i]) break;
+      at[i] = 0;
+    }
+  }
+}
+
+}  // namespace TAPEGRAD

@@ -1,0 +1,79 @@
+/// Mask and Index: the boolean and the integer arrays that ops take besides Tensors. They carry no gradient.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+
+#include "autograd/require.hpp"
+
+namespace TAPEGRAD {
+
+/// A contiguous row-major array of plain elements, shared by handle: copies are cheap and see the same elements.
+template <class Element>
+class PlainArray {
+ public:
+  PlainArray() : PlainArray(Shape{0}) {}
+
+  /// An array of that shape, every element zero.
+  explicit PlainArray(const Shape& shape)
+      : contents_(std::allocate_shared<Contents>(PoolAllocator<Contents>(), shape, element_count(shape))) {}
+
+  /// Elements in row-major order; their number must be the shape's.
+  template <class Container>
+  requires requires(const Container& c) { c.begin() != c.end(); }
+  PlainArray(const Shape& shape, const Container& elements) : PlainArray(shape) {
+    const auto count = static_cast<std::size_t>(std::distance(elements.begin(), elements.end()));
+    require(count == size(), "PlainArray", "the number of elements must be the shape's", count, shape);
+    std::copy(elements.begin(), elements.end(), data());
+  }
+
+  /// From nested lists: `Index({1, 2})` is (2), `Mask({{true, false}})` is (1,2).
+  PlainArray(std::initializer_list<Element> row) : PlainArray(Shape{row.size()}, row) {}
+  PlainArray(std::initializer_list<std::initializer_list<Element>> rows)
+      : PlainArray(Shape{rows.size(), rows.size() ? rows.begin()->size() : 0}) {
+    Element* to = data();
+    for (const auto& row : rows) {
+      require(row.size() == shape()[1], "PlainArray", "rows must be equally long", row.size(), shape()[1]);
+      to = std::copy(row.begin(), row.end(), to);
+    }
+  }
+
+  const Shape& shape() const { return contents_->shape; }
+  std::size_t rank() const { return shape().size(); }
+  std::size_t size() const { return contents_->elements.size(); }
+  const Element* data() const { return contents_->elements.data(); }
+  Element* data() { return contents_->elements.data(); }
+  const Element* begin() const { return data(); }
+  const Element* end() const { return data() + size(); }
+
+ private:
+  struct Contents {
+    Contents(const Shape& s, std::size_t count) : shape(s), elements(count) {}
+    Shape shape;
+    PoolVector<Element> elements;
+  };
+  std::shared_ptr<Contents> contents_;
+};
+
+/// Integers, such as class labels or positions along an axis.
+using Index = PlainArray<std::int64_t>;
+
+/// Truth values, one byte each. In attention, true means "may attend".
+class Mask : public PlainArray<std::uint8_t> {
+ public:
+  using PlainArray<std::uint8_t>::PlainArray;
+  Mask(std::initializer_list<bool> row) : PlainArray<std::uint8_t>(Shape{row.size()}, row) {}
+  Mask(std::initializer_list<std::initializer_list<bool>> rows);
+};
+
+/// Elementwise logic, broadcasting as NumPy does.
+Mask operator&&(const Mask& a, const Mask& b);
+Mask operator||(const Mask& a, const Mask& b);
+Mask operator!(const Mask& a);
+
+/// The number of true elements.
+std::size_t count_true(const Mask& mask);
+
+}  // namespace TAPEGRAD

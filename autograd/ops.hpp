@@ -1,0 +1,236 @@
+/// Every op, declared once: the reference page of the engine.
+///
+/// Shapes are written (2,3); an axis may be negative and counts from the end then. Binary ops broadcast as NumPy does:
+/// shapes are aligned at the right, an axis of extent 1 is repeated, and the gradient of a repeated operand is the sum
+/// over the repeats. Every op can be differentiated to any order. A wrong shape or axis is refused with an Error.
+#pragma once
+
+#include "autograd/tape.hpp"
+
+namespace TAPEGRAD {
+
+/// A list of axes, such as `1` or `{0, -1}`: at most 8. Trivially copyable, so that rules may capture it.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(int axis) : Axes({axis}) {}
+  Axes(std::initializer_list<int> axes) : Axes(axes.begin(), axes.size()) {}
+  Axes(const std::vector<int>& axes) : Axes(axes.data(), axes.size()) {}
+  Axes(const int* axes, std::size_t count) : count_(static_cast<int>(count)) {
+    require(count <= kMost, "Axes", "an op takes at most 8 axes", count);
+    std::copy_n(axes, count, axes_);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(count_); }
+  int operator[](std::size_t i) const { return axes_[i]; }
+  int& operator[](std::size_t i) { return axes_[i]; }
+  const int* begin() const { return axes_; }
+  const int* end() const { return axes_ + count_; }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  int count_ = 0;
+  int axes_[kMost] = {};
+};
+
+/// Whether a matrix factor is transposed (its last two axes swapped) before the product.
+enum class Transpose { no, yes };
+
+// ---- arithmetic: y = a op b, elementwise and broadcasting -----------------------------------------------------------
+
+Tensor operator+(const Tensor& a, const Tensor& b);  ///< da = dy, db = dy
+Tensor operator-(const Tensor& a, const Tensor& b);  ///< da = dy, db = -dy
+Tensor operator*(const Tensor& a, const Tensor& b);  ///< da = dy b, db = dy a
+/// da = dy / b, db = -dy a / b^2. Where b is 0 the gradient is what the chain rule gives, NaN for 0/0, and a mask
+/// applied afterwards does not undo that: mask the divisor first, `where(mask, a / where(mask, b, 1), 0)`.
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& x);  ///< dx = -dy
+
+Tensor operator+(const Tensor& a, Real b);
+Tensor operator+(Real a, const Tensor& b);
+Tensor operator-(const Tensor& a, Real b);
+Tensor operator-(Real a, const Tensor& b);
+Tensor operator*(const Tensor& a, Real b);
+Tensor operator*(Real a, const Tensor& b);
+Tensor operator/(const Tensor& a, Real b);
+Tensor operator/(Real a, const Tensor& b);
+
+/// The handle a is made to point to the result; other handles to a's old value keep it.
+template <class T>
+Tensor& operator+=(Tensor& a, const T& b) {
+  return a = a + b;
+}
+template <class T>
+Tensor& operator-=(Tensor& a, const T& b) {
+  return a = a - b;
+}
+template <class T>
+Tensor& operator*=(Tensor& a, const T& b) {
+  return a = a * b;
+}
+template <class T>
+Tensor& operator/=(Tensor& a, const T& b) {
+  return a = a / b;
+}
+
+/// y = a^b, da = dy b a^(b-1), db = dy a^b log a (0 where a = 0 and b > 0, and where a = 0 and b = 0). Values and
+/// gradients at a = 0 are exact for b = 0, 1, 2: x^0 = 1 with gradient 0.
+Tensor pow(const Tensor& a, const Tensor& b);
+/// y = a^b for a fixed exponent; the exponents 0, 1, 2, 3, -1 and 0.5 are computed by multiplication, division and
+/// sqrt.
+Tensor pow(const Tensor& a, Real exponent);
+
+/// The larger and the smaller element; NaN if either is. A tie gives half of dy to each.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+// ---- comparisons: Masks, broadcasting; no gradient; false where either is NaN, but != is true -----------------------
+
+Mask operator<(const Tensor& a, const Tensor& b);
+Mask operator<=(const Tensor& a, const Tensor& b);
+Mask operator>(const Tensor& a, const Tensor& b);
+Mask operator>=(const Tensor& a, const Tensor& b);
+Mask operator==(const Tensor& a, const Tensor& b);
+Mask operator!=(const Tensor& a, const Tensor& b);
+
+// ---- pointwise ------------------------------------------------------------------------------------------------------
+
+Tensor exp(const Tensor& x);       ///< dx = dy y. In float, inf from x = 88.57 and 0 below -88.4
+Tensor log(const Tensor& x);       ///< dx = dy / x
+Tensor log1p(const Tensor& x);     ///< log(1 + x), accurate near 0; dx = dy / (1 + x)
+Tensor sqrt(const Tensor& x);      ///< dx = dy / (2 y): +inf at 0
+Tensor square(const Tensor& x);    ///< dx = 2 dy x
+Tensor abs(const Tensor& x);       ///< dx = dy sign(x), 0 at 0
+Tensor sign(const Tensor& x);      ///< -1, 0 or 1; NaN stays; dx = 0
+Tensor sin(const Tensor& x);       ///< dx = dy cos x
+Tensor cos(const Tensor& x);       ///< dx = -dy sin x
+Tensor tanh(const Tensor& x);      ///< dx = dy (1 - y^2)
+Tensor sigmoid(const Tensor& x);   ///< 1 / (1 + e^-x); dx = dy y (1 - y)
+Tensor softplus(const Tensor& x);  ///< log(1 + e^x); dx = dy sigmoid(x)
+Tensor silu(const Tensor& x);      ///< x sigmoid(x) (Hendrycks and Gimpel, 2016)
+Tensor relu(const Tensor& x);      ///< max(x, 0), NaN stays; dx = dy where x > 0 (0 at 0)
+Tensor erf(const Tensor& x);       ///< dx = dy 2/sqrt(pi) e^-x^2
+/// x Phi(x), Phi the standard normal distribution function (Hendrycks and Gimpel, 2016); dx = dy (Phi(x) + x phi(x)).
+Tensor gelu(const Tensor& x);
+/// The tanh approximation of gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+Tensor gelu_tanh(const Tensor& x);
+/// x limited to [low, high]; NaN stays; dx = dy where low <= x <= high. Refuses low > high.
+Tensor clamp(const Tensor& x, Real low, Real high);
+
+// ---- reductions: over the listed axes (all of them when none is listed) ---------------------------------------------
+// keepdim keeps a reduced axis with extent 1. An axis listed twice is refused.
+
+Tensor sum(const Tensor& x, Axes axes = {}, bool keepdim = false);   ///< accurate at any size; 0 of nothing; dx = dy
+Tensor mean(const Tensor& x, Axes axes = {}, bool keepdim = false);  ///< dx = dy / n; NaN of nothing
+/// Variance, sum (x - mean)^2 / (n - correction); dx = 2 dy (x - mean) / (n - correction).
+Tensor var(const Tensor& x, Axes axes = {}, Real correction = 1, bool keepdim = false);
+/// Largest and smallest element; NaN if there is one. Ties share dy equally. Refuses to reduce nothing.
+Tensor amax(const Tensor& x, Axes axes = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, Axes axes = {}, bool keepdim = false);
+/// log sum e^x without overflow; -inf where every x is -inf, with gradient 0; dx = dy e^(x - y).
+Tensor logsumexp(const Tensor& x, Axes axes = {}, bool keepdim = false);
+/// Product over one axis; the gradient is right where elements are 0.
+Tensor prod(const Tensor& x, int axis, bool keepdim = false);
+/// sqrt(sum x^2); dx = dy x / y, and 0 where y is 0.
+Tensor norm(const Tensor& x, Axes axes = {}, bool keepdim = false);
+/// x summed down to a shape that broadcasts to x's: the adjoint of broadcast_to.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+/// Position of the first largest element (of the first NaN, if any) along an axis; no gradient. Refuses an empty axis.
+Index argmax(const Tensor& x, int axis, bool keepdim = false);
+
+// ---- along one axis -------------------------------------------------------------------------------------------------
+
+/// e^x / sum e^x along the axis, without overflow; NaN where every x is -inf. dx = y (dy - sum dy y).
+Tensor softmax(const Tensor& x, int axis);
+/// x - logsumexp(x); dx = dy - e^y sum dy.
+Tensor log_softmax(const Tensor& x, int axis);
+/// Running sums y_i = x_0 + ... + x_i; reverse sums from the end instead. Each is the other's gradient.
+Tensor cumsum(const Tensor& x, int axis, bool reverse = false);
+/// Values in ascending order (stable, NaN last); dx puts each dy back where its value came from.
+Tensor sort(const Tensor& x, int axis = -1);
+/// The positions that sort would take the values from; no gradient.
+Index argsort(const Tensor& x, int axis = -1);
+
+// ---- products -------------------------------------------------------------------------------------------------------
+
+/// Matrix product as NumPy's: (...,M,K) (...,K,N) -> (...,M,N), batch axes broadcast; a 1-D factor is a row on the
+/// left, a column on the right, and its axis is dropped from the result. da = dy b^T, db = a^T dy. A factor may be
+/// transposed first. An inner extent of 0 gives zeros.
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
+              Transpose transpose_b = Transpose::no);
+/// (B,M,K) (B,K,N) -> (B,M,N): matmul without broadcasting.
+Tensor bmm(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
+           Transpose transpose_b = Transpose::no);
+/// x (...,in) times weight (out,in) transposed, plus bias (out) if defined -> (...,out).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+// ---- shape ----------------------------------------------------------------------------------------------------------
+
+/// The same elements in another shape; at most one extent may be -1 and is found from the others.
+Tensor reshape(const Tensor& x, const std::vector<std::ptrdiff_t>& shape);
+Tensor reshape(const Tensor& x, const Shape& shape);
+/// Axis i of the result is axis axes[i] of x.
+Tensor permute(const Tensor& x, Axes axes);
+Tensor transpose(const Tensor& x, int axis0, int axis1);
+Tensor unsqueeze(const Tensor& x, int axis);  ///< a new axis of extent 1 there
+Tensor squeeze(const Tensor& x, int axis);    ///< without that axis; refused unless its extent is 1
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+/// x repeated repeats[i] times along axis i; more repeats than axes add leading axes (NumPy's tile). Fewer are refused.
+Tensor repeat(const Tensor& x, const std::vector<std::size_t>& repeats);
+/// Each element repeated in place along the axis: [a, b] -> [a, a, b, b].
+Tensor repeat_interleave(const Tensor& x, std::size_t repeats, int axis);
+Tensor repeat_interleave(const Tensor& x, std::size_t repeats);  ///< of x flattened
+Tensor concat(const std::vector<Tensor>& xs, int axis);          ///< equal shapes but for that axis
+Tensor stack(const std::vector<Tensor>& xs, int axis);           ///< along a new axis; equal shapes
+/// Elements start, start + step, ... below stop along the axis, as Python's x[start:stop:step]: negative positions
+/// count from the end, positions beyond the ends are moved there. Refuses step < 1.
+Tensor slice(const Tensor& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step = 1);
+/// The adjoint of slice: zeros of that shape, with x at the places that slice would take.
+Tensor unslice(const Tensor& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step,
+               const Shape& shape);
+/// The last two axes below (tril) or above (triu) a diagonal, itself included; zeros elsewhere.
+Tensor tril(const Tensor& x, int diagonal = 0);
+Tensor triu(const Tensor& x, int diagonal = 0);
+
+// ---- index and mask -------------------------------------------------------------------------------------------------
+// Positions must be at least 0 and below the axis's extent.
+
+/// x at the positions index (1-D) along the axis. dx adds up where a position occurs more than once.
+Tensor index_select(const Tensor& x, int axis, const Index& index);
+/// x with source added at the positions index along the axis: the adjoint of index_select.
+Tensor index_add(const Tensor& x, int axis, const Index& index, const Tensor& source);
+/// y[i,j,k] = x[i,index[i,j,k],k] for axis 1: index has x's rank, and extents at most x's off the axis.
+Tensor gather(const Tensor& x, int axis, const Index& index);
+/// The adjoint of gather: zeros of that shape, with each x added where gather would read.
+Tensor scatter_add(const Tensor& x, int axis, const Index& index, const Shape& shape);
+/// The elements where the mask (broadcast to x's shape) is true, in row-major order: 1-D.
+Tensor masked_select(const Tensor& x, const Mask& mask);
+/// The adjoint of masked_select: the elements of x (1-D) put where the mask is true, zeros elsewhere; the mask's shape.
+Tensor masked_scatter(const Tensor& x, const Mask& mask);
+/// x where the mask (broadcast to x's shape) is false, value where it is true; dx = dy where it is false.
+Tensor masked_fill(const Tensor& x, const Mask& mask, Real value);
+/// x where the mask is true, exactly 0 elsewhere, whatever x is there; mask and x broadcast.
+Tensor keep_where(const Tensor& x, const Mask& mask);
+/// a where the mask is true, else b; all three broadcast. Gradients where an operand was not chosen are exactly 0.
+Tensor where(const Mask& mask, const Tensor& a, const Tensor& b);
+
+// ---- constants ------------------------------------------------------------------------------------------------------
+
+Tensor zeros(const Shape& shape);
+Tensor ones(const Shape& shape);
+Tensor full(const Shape& shape, Real value);
+Tensor eye(std::size_t n);  ///< the identity matrix
+/// start, start + step, ... below stop (above it for a negative step).
+Tensor arange(Real start, Real stop, Real step = 1);
+Tensor arange(std::size_t n);  ///< 0, 1, ... n-1
+/// (..., classes) of zeros, with a one at each index. Refuses an index outside 0 ... classes-1.
+Tensor one_hot(const Index& index, std::size_t classes);
+
+// ---- losses ---------------------------------------------------------------------------------------------------------
+
+enum class Reduction { none, mean, sum };
+
+/// (prediction - target)^2, reduced. Shapes must be equal: (N,1) against (N) is refused.
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+
+}  // namespace TAPEGRAD

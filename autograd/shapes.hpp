@@ -1,0 +1,37 @@
+/// Axes and shapes: made plain once, so that kernels see only sorted, non-negative axes.
+#pragma once
+
+#include "autograd/ops.hpp"
+
+namespace TAPEGRAD {
+
+/// The axis counted from the front; refuses one that an array of that rank does not have.
+std::size_t normalize_axis(int axis, std::size_t rank, std::string_view op);
+
+/// The axes counted from the front and in ascending order; all of them when none is listed. Refuses repeats.
+Axes normalize_axes(const Axes& axes, std::size_t rank, std::string_view op);
+
+/// The shape that both broadcast to; refuses shapes that do not.
+Shape broadcast_shape(const Shape& a, const Shape& b, std::string_view op);
+
+/// Whether `from` can be repeated along axes of extent 1, and new leading ones, to become `to`.
+bool broadcasts_to(const Shape& from, const Shape& to);
+
+/// The shape after reducing the axes (normalised).
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keepdim);
+
+/// A shape seen from one axis: outer x extent x inner elements.
+struct AxisView {
+  AxisView(const Shape& shape, std::size_t axis) : extent(shape[axis]) {
+    for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
+    for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  }
+  std::size_t outer = 1;
+  std::size_t extent;
+  std::size_t inner = 1;
+};
+
+/// For each axis of `to`, how far a step along it moves in a row-major array of shape `from`: 0 where it is repeated.
+Shape broadcast_strides(const Shape& from, const Shape& to);
+
+}  // namespace TAPEGRAD

@@ -1,0 +1,303 @@
+#include "autograd/tape.hpp"
+
+#include "autograd/kernels.hpp"
+#include "autograd/ops.hpp"
+
+namespace TAPEGRAD {
+namespace {
+
+thread_local Tape* open_tape = nullptr;
+std::atomic<std::uint64_t> next_id{1};
+
+constexpr std::size_t kChunk = 64 * 1024;
+
+/// Stands on the tape for a Tensor that the user made; its adjoint becomes the Tensor's gradient.
+struct LeafStep final : Step {
+  explicit LeafStep(const Tensor& leaf_tensor) : Step("leaf", leaf_tensor.shape()), tensor(leaf_tensor) {
+    retained = true;
+  }
+  void backward(const Array&) override {}
+  void backward(const Tensor&, std::vector<Tensor>&) override {}
+  void describe(std::vector<OperandInfo>&) const override {}
+  const Tensor* leaf() const override { return &tensor; }
+  Tensor tensor;
+};
+
+}  // namespace
+
+// ---- opening and closing ------------------------------------------------------------------------------------------
+
+Tape* Tape::open() { return open_tape; }
+
+Tape::Tape() : id_(next_id++), outer_(open_tape) { open_tape = this; }
+
+Tape::~Tape() {
+  restart();
+  for (std::byte* chunk : chunks_) pool_deallocate(chunk, kChunk);
+  // Usually this is the innermost tape; one that lived on the heap may be closed out of order.
+  for (Tape** link = &open_tape; *link != nullptr; link = &(*link)->outer_) {
+    if (*link == this) {
+      *link = outer_;
+      break;
+    }
+  }
+}
+
+NoTape::NoTape() : paused_(std::exchange(open_tape, nullptr)) {}
+NoTape::~NoTape() { open_tape = paused_; }
+
+void* Tape::allocate(std::size_t bytes) {
+  static_assert(sizeof(LeafStep) < kChunk);
+  bytes = (bytes + 15) / 16 * 16;
+  if (chunks_.empty() || used_ + bytes > kChunk) {
+    chunks_.reserve(chunks_.size() + 1);
+    chunks_.push_back(static_cast<std::byte*>(pool_allocate(kChunk)));
+    used_ = 0;
+  }
+  return chunks_.back() + std::exchange(used_, used_ + bytes);
+}
+
+void Tape::destroy(Step*& step) noexcept {
+  if (step != nullptr) step->~Step();
+  step = nullptr;
+}
+
+/// Drops every step. Tensors recorded before belong to no open tape from here on.
+void Tape::restart() noexcept {
+  for (std::size_t i = steps_.size(); i-- > 0;) destroy(steps_[i]);
+  steps_.clear();
+  leaves_.clear();
+  while (chunks_.size() > 1) {
+    pool_deallocate(chunks_.back(), kChunk);
+    chunks_.pop_back();
+  }
+  used_ = 0;
+  id_ = next_id++;
+}
+
+// ---- recording ----------------------------------------------------------------------------------------------------
+
+Step* Tape::adopt(const Tensor& operand, const char* op) {
+  Cell& cell = operand.cell();
+  require(
+      cell.leaf, op,
+      "an operand was recorded on a tape that is consumed, closed or not the innermost: say detach() to use its value",
+      operand.shape());
+  leaves_.reserve(leaves_.size() + 1 > leaves_.capacity() ? 2 * leaves_.size() + 16 : 0);
+  cell.step = append<LeafStep>(operand);
+  cell.tape = id_;
+  leaves_.push_back(cell.step);
+  return cell.step;
+}
+
+void detail::check_version(const char* op, const Tensor& saved, std::uint32_t version) {
+  require(saved.version() == version, op, "a value that backward needs was changed in place after it was saved",
+          saved.shape());
+}
+
+// ---- sinks --------------------------------------------------------------------------------------------------------
+
+void Sink<Array>::operator+=(const Array& gradient) const {
+  if (step_ == nullptr) return;
+  if (gradient.shape() != step_->shape) {
+    *this += sum_to(gradient, step_->shape);
+  } else if (step_->adjoint == nullptr) {
+    step_->adjoint = pool_new<Array>(gradient);
+  } else {
+    add_in_place(*step_->adjoint, gradient);
+  }
+}
+
+void Sink<Array>::operator+=(Array&& gradient) const {
+  if (step_ == nullptr) return;
+  if (gradient.shape() != step_->shape) gradient = sum_to(gradient, step_->shape);
+  if (step_->adjoint == nullptr) {
+    step_->adjoint = pool_new<Array>(std::move(gradient));
+  } else {
+    add_in_place(*step_->adjoint, gradient);
+  }
+}
+
+void Sink<Array>::operator+=(const Product& gradient) const {
+  if (step_ == nullptr) return;
+  if (step_->adjoint != nullptr) {
+    gradient.fill(*step_->adjoint, true);
+    return;
+  }
+  Array first = empty_array(step_->shape);
+  gradient.fill(first, false);
+  step_->adjoint = pool_new<Array>(std::move(first));
+}
+
+Array* Sink<Array>::buffer() const {
+  if (step_ == nullptr) return nullptr;
+  if (step_->adjoint == nullptr) step_->adjoint = pool_new<Array>(step_->shape, Real(0));
+  return step_->adjoint;
+}
+
+void Sink<Tensor>::operator+=(const Tensor& gradient) const {
+  if (step_ == nullptr) return;
+  Tensor& sum = (*gradients_)[step_->index];
+  const Tensor term = gradient.shape() == step_->shape ? gradient : sum_to(gradient, step_->shape);
+  sum = sum.defined() ? sum + term : term;
+}
+
+// ---- backward -----------------------------------------------------------------------------------------------------
+
+Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& options) {
+  const Cell& cell = y.cell();
+  require(cell.requires_grad, who,
+          "the output depends on nothing that requires grad (was a Tape open, and does an input require grad?)",
+          y.shape());
+  require(cell.tape == id_ || cell.leaf, who,
+          "the output is not on this tape, or the tape was consumed by an earlier backward: pass keep to run it twice",
+          y.shape());
+  require(options.seed.defined() || y.size() == 1, who, "an output of more than one element needs a seed", y.shape());
+  require(!options.seed.defined() || options.seed.shape() == y.shape(), who, "the seed must have the output's shape",
+          options.seed.shape(), y.shape());
+  require(!options.create_graph || open_tape == this, who, "create_graph needs this tape to be the innermost open one");
+  return source(y, who);
+}
+
+static Tensor seed_of(const Tensor& y, const BackwardOptions& options) {
+  return options.seed.defined() ? options.seed : Tensor(Array(y.shape(), Real(1)));
+}
+
+void Tape::run(Step* last, const Tensor& seed, bool keep) {
+  try {
+    last->adjoint = pool_new<Array>(seed.value());
+    for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
+      Step*& step = steps_[i];
+      if (step->adjoint != nullptr) step->backward(*step->adjoint);
+      if (step->retained) continue;
+      if (keep) {
+        pool_delete(std::exchange(step->adjoint, nullptr));
+      } else {
+        destroy(step);
+      }
+    }
+  } catch (...) {
+    want_all();
+    if (!keep) restart();
+    throw;
+  }
+}
+
+void Tape::backward(const Tensor& y, const BackwardOptions& options) {
+  require(!options.create_graph, "backward", "create_graph is for gradient(): .grad holds plain arrays");
+  Step* last = last_step(y, "backward", options);
+  run(last, seed_of(y, options), options.keep);
+  commit();
+  if (!options.keep) restart();
+}
+
+/// Moves the leaves' adjoints to their gradients: either all, or none.
+void Tape::commit() {
+  for (Step* step : leaves_) {
+    const Array* grad = step->leaf()->cell().grad;
+    if (grad == nullptr || step->adjoint == nullptr || grad->shape() == step->shape) continue;
+    const Shape shape = grad->shape();
+    want_all();
+    refuse("backward", "a gradient that is added to must have its Tensor's shape", to_text(shape));
+  }
+  for (Step* step : leaves_) {
+    Array*& grad = step->leaf()->cell().grad;
+    if (step->adjoint == nullptr) continue;
+    if (grad == nullptr) {
+      grad = std::exchange(step->adjoint, nullptr);
+    } else {
+      add_in_place(*grad, *step->adjoint);
+      pool_delete(std::exchange(step->adjoint, nullptr));
+    }
+  }
+}
+
+std::vector<Step*> Tape::sources_of(const Tensor& x) {
+  require(x.requires_grad(), "gradient", "each x must require grad", x.shape());
+  const Cell& cell = x.cell();
+  if (!cell.leaf) {
+    require(cell.tape == id_, "gradient", "each x must be a leaf or on this tape", x.shape());
+    return {cell.step};
+  }
+  std::vector<Step*> sources;  // more than one where another tape used the leaf in between
+  for (Step* step : leaves_) {
+    if (step->leaf()->same_as(x)) sources.push_back(step);
+  }
+  return sources;
+}
+
+/// Marks the steps between the sources and the end as wanted, and no others.
+void Tape::want_only(const std::vector<std::vector<Step*>>& sources) {
+  for (Step* step : steps_) step->wanted = false;
+  for (const auto& steps : sources) {
+    for (Step* step : steps) step->wanted = step->retained = true;
+  }
+  std::vector<OperandInfo> operands;
+  for (Step* step : steps_) {
+    operands.clear();
+    step->describe(operands);
+    for (const OperandInfo& operand : operands) step->wanted |= operand.source != nullptr && operand.source->wanted;
+  }
+}
+
+/// Undoes want_only, and drops adjoints that a pass left behind.
+void Tape::want_all() noexcept {
+  for (Step* step : steps_) {
+    if (step == nullptr) continue;
+    pool_delete(std::exchange(step->adjoint, nullptr));
+    step->wanted = true;
+    step->retained = step->leaf() != nullptr;
+  }
+}
+
+std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& xs, const BackwardOptions& options) {
+  Step* last = last_step(y, "gradient", options);
+  std::vector<std::vector<Step*>> sources;
+  for (const Tensor& x : xs) sources.push_back(sources_of(x));
+  const Tensor seed = seed_of(y, options);
+  const bool keep = options.keep || options.create_graph;
+  std::vector<Tensor> recorded;
+  std::vector<Tensor> result;
+  try {
+    want_only(sources);
+    if (options.create_graph) {
+      recorded = run_recorded(last, seed);
+    } else if (last->wanted) {
+      run(last, seed, keep);
+    }
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      Tensor sum;
+      for (Step* step : sources[i]) {
+        Tensor term;
+        if (options.create_graph) {
+          if (step->index < recorded.size()) term = recorded[step->index];
+        } else if (step->adjoint != nullptr) {
+          term = Tensor(*step->adjoint);
+        }
+        if (term.defined()) sum = sum.defined() ? sum + term : term;
+      }
+      result.push_back(sum.defined() ? sum : Tensor(Array(xs[i].shape(), Real(0))));
+    }
+  } catch (...) {
+    want_all();
+    throw;
+  }
+  want_all();
+  if (!keep) restart();
+  return result;
+}
+
+std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
+  std::vector<Tensor> gradients(last->index + std::size_t{1});
+  gradients[last->index] = seed;
+  for (std::size_t i = gradients.size(); i-- > 0;) {
+    Step* step = steps_[i];
+    if (!gradients[i].defined() || !step->wanted) continue;
+    const Tensor dy = gradients[i];
+    step->backward(dy, gradients);
+    if (!step->retained) gradients[i] = Tensor();
+  }
+  return gradients;
+}
+
+}  // namespace TAPEGRAD

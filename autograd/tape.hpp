@@ -1,0 +1,438 @@
+/// The tape: ops record themselves on it, and one loop from the last step to the first finds every gradient.
+///
+///   Tape tape;                        // opens a tape on this thread
+///   Tensor loss = sum(square(w * x));
+///   tape.backward(loss);              // w.grad() is d loss / d w
+///
+/// Throughout the project, `dy` is the gradient of the loss with respect to `y` and has y's shape.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "autograd/tensor.hpp"
+
+namespace TAPEGRAD {
+
+/// Stands in a rule's parameter list for a value that the rule does not read; such a value is not kept. Nothing can be
+/// done with it, so reading it by mistake does not compile.
+struct Unread {};
+
+/// An array that only the rule needs (row statistics, say), as an operand of `record`.
+struct Saved {
+  Tensor array;
+};
+
+/// What a printed tape says about one operand of a step.
+struct OperandInfo {
+  const Step* source;  // the step that made it, null for a constant
+  const Shape* shape;  // null where it is not known
+  std::size_t saved;   // bytes that the step keeps of it
+  const char* kind;    // "", "mask", "index", "saved"
+};
+
+/// One recorded op. Steps live in the tape's arena; links between them are plain pointers to earlier steps.
+struct Step {
+  Step(const char* step_name, const Shape& output_shape) : name(step_name), shape(output_shape) {}
+  virtual ~Step() { pool_delete(adjoint); }
+  Step(const Step&) = delete;
+
+  /// Runs the rule on arrays: the gradients go to the sources' adjoints.
+  virtual void backward(const Array& dy) = 0;
+  /// Runs the rule on Tensors, recording it: the gradients go to `gradients`, by the sources' indices.
+  virtual void backward(const Tensor& dy, std::vector<Tensor>& gradients) = 0;
+  virtual void describe(std::vector<OperandInfo>& operands) const = 0;
+  virtual std::size_t saved_output_bytes() const { return 0; }
+  /// The Tensor that a leaf's step stands for, null for an op's.
+  virtual const Tensor* leaf() const { return nullptr; }
+
+  const char* name;
+  Shape shape;               // of the output, so of the adjoint too
+  Array* adjoint = nullptr;  // the gradient gathered so far, null while it is zero
+  std::uint32_t index = 0;
+  bool wanted = true;     // whether anybody asks for its gradient
+  bool retained = false;  // whether its adjoint is read after the backward pass
+};
+
+/// The matrix product op(a) op(b), not yet computed; see `matmul` in kernels.hpp.
+struct Product;
+
+/// Where a rule puts a gradient: `dx += expression`. It skips a gradient that nobody wants, sums one that is larger
+/// than the operand down to the operand's shape (undoing broadcasting), builds the first in place and adds the others.
+template <class T>
+class Sink;
+
+template <>
+class Sink<Array> {
+ public:
+  explicit Sink(Step* step) : step_(step) {}
+
+  /// Whether the gradient is wanted; ask before work that `+=` would not skip.
+  explicit operator bool() const { return step_ != nullptr; }
+  /// The operand's shape. Only for a wanted gradient.
+  const Shape& shape() const { return step_->shape; }
+
+  template <class E>
+  void operator+=(const xt::xexpression<E>& gradient) const {
+    if (step_ == nullptr) return;
+    const E& expression = gradient.derived_cast();
+    const auto& shape = expression.shape();
+    if (!std::equal(shape.begin(), shape.end(), step_->shape.begin(), step_->shape.end())) {
+      *this += Array(expression);  // xtensor's own += would resize
+    } else if (step_->adjoint == nullptr) {
+      step_->adjoint = pool_new<Array>(expression);
+    } else {
+      step_->adjoint->plus_assign(expression);
+    }
+  }
+  void operator+=(const Array& gradient) const;
+  void operator+=(Array&& gradient) const;
+  void operator+=(const Product& gradient) const;
+
+  /// The operand's gradient so far (zeros at first), for kernels that add to several in one pass; null when unwanted.
+  Array* buffer() const;
+
+ private:
+  Step* step_;
+};
+
+template <>
+class Sink<Tensor> {
+ public:
+  Sink(Step* step, std::vector<Tensor>* gradients) : step_(step), gradients_(gradients) {}
+  explicit operator bool() const { return step_ != nullptr; }
+  const Shape& shape() const { return step_->shape; }
+  void operator+=(const Tensor& gradient) const;
+
+ private:
+  Step* step_;
+  std::vector<Tensor>* gradients_;
+};
+
+template <class T>
+using Sinks = PoolVector<Sink<T>>;
+
+struct BackwardOptions {
+  Tensor seed = {};           // dy of the output; may be left out for an output of one element, where it is 1
+  bool keep = false;          // keep the steps for another backward pass
+  bool create_graph = false;  // record the pass itself, so that gradients can be differentiated; implies keep
+};
+
+/// Records the ops of this thread from its construction on, unless a newer Tape is open.
+class Tape {
+ public:
+  Tape();
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// The innermost open tape of this thread; null when there is none, which means inference.
+  static Tape* open();
+
+  /// Adds d y / d leaf to `.grad` of every leaf that y depends on. The steps are freed as the pass goes, and the tape
+  /// starts again empty, unless `keep`. When anything throws, every `.grad` is as it was; the tape is as it was when
+  /// the call was refused or `keep` given, else empty. create_graph is for `gradient` only.
+  void backward(const Tensor& y, const BackwardOptions& options = {});
+
+  /// d y / d x for each x, leaf or not, without touching any `.grad`; zeros where y does not depend on x.
+  std::vector<Tensor> gradient(const Tensor& y, const std::vector<Tensor>& xs, const BackwardOptions& options = {});
+
+  /// The number of recorded steps, leaves included.
+  std::size_t size() const { return steps_.size(); }
+
+  /// Table of the steps: op, shapes in and out, and what each saved.
+  void print(std::ostream& out) const;
+  /// The steps as a graph in Graphviz's DOT language.
+  std::string to_dot() const;
+
+  // For `record`:
+  std::uint64_t id() const { return id_; }
+  /// The step that made this operand; null for a constant. A leaf gets a step of its own at its first use.
+  Step* source(const Tensor& operand, const char* op) {
+    const Cell& cell = operand.cell();
+    if (!cell.requires_grad) return nullptr;
+    return cell.tape == id_ ? cell.step : adopt(operand, op);
+  }
+  template <class StepType, class... Args>
+  StepType* append(Args&&... args) {
+    StepType* step = new (allocate(sizeof(StepType))) StepType(std::forward<Args>(args)...);
+    step->index = static_cast<std::uint32_t>(steps_.size());
+    try {
+      steps_.push_back(step);
+    } catch (...) {
+      step->~StepType();
+      throw;
+    }
+    return step;
+  }
+
+ private:
+  Step* adopt(const Tensor& operand, const char* op);
+  void* allocate(std::size_t bytes);
+  void restart() noexcept;
+  void destroy(Step*& step) noexcept;
+  Step* last_step(const Tensor& y, const char* who, const BackwardOptions& options);
+  void run(Step* last, const Tensor& seed, bool keep);
+  std::vector<Tensor> run_recorded(Step* last, const Tensor& seed);
+  std::vector<Step*> sources_of(const Tensor& x);
+  void want_only(const std::vector<std::vector<Step*>>& sources);
+  void want_all() noexcept;
+  void commit();
+
+  std::uint64_t id_;
+  Tape* outer_;
+  PoolVector<Step*> steps_;
+  PoolVector<Step*> leaves_;
+  PoolVector<std::byte*> chunks_;
+  std::size_t used_ = 0;
+};
+
+/// While it lives, this thread records nothing, as if no tape were open.
+class NoTape {
+ public:
+  NoTape();
+  ~NoTape();
+  NoTape(const NoTape&) = delete;
+  NoTape& operator=(const NoTape&) = delete;
+
+ private:
+  Tape* paused_;
+};
+
+// ---- record -------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+template <class Call>
+struct Signature;
+template <class Rule, class... Parameters>
+struct Signature<void (Rule::*)(Parameters...) const> {
+  template <std::size_t i>
+  static constexpr bool reads =
+      !std::is_same_v<std::remove_cvref_t<std::tuple_element_t<i, std::tuple<Parameters...>>>, Unread>;
+};
+
+void check_version(const char* op, const Tensor& saved, std::uint32_t version);
+
+/// An operand on its way into a step.
+template <class Operand>
+struct Given {
+  Tape& tape;
+  const char* op;
+  const Operand& operand;
+};
+
+/// What a step keeps of an operand: masks, indices and saved arrays as they are.
+template <class Operand, bool read>
+struct Kept {
+  Kept(const Given<Operand>& given) : operand_(given.operand) {}
+  template <class T>
+  const Operand& value(const char*) const {
+    return operand_;
+  }
+  template <class T>
+  std::tuple<> sink(std::vector<Tensor>*) const {
+    return {};
+  }
+  void describe(std::vector<OperandInfo>& out) const {
+    if constexpr (std::is_same_v<Operand, Saved>) {
+      out.push_back({nullptr, &operand_.array.shape(), operand_.array.size() * sizeof(Real), "saved"});
+    } else {
+      const bool is_mask = std::is_same_v<Operand, Mask>;
+      out.push_back(
+          {nullptr, &operand_.shape(), operand_.size() * sizeof(*operand_.data()), is_mask ? "mask" : "index"});
+    }
+  }
+  Operand operand_;
+};
+
+/// The step a gradient goes to; null where nobody wants it.
+inline Step* wanted(Step* source) { return source != nullptr && source->wanted ? source : nullptr; }
+
+template <class T>
+Sink<T> make_sink(Step* source, [[maybe_unused]] std::vector<Tensor>* gradients) {
+  if constexpr (std::is_same_v<T, Array>) {
+    return Sink<Array>(wanted(source));
+  } else {
+    return Sink<Tensor>(wanted(source), gradients);
+  }
+}
+
+template <>
+struct Kept<Tensor, false> {
+  Kept(const Given<Tensor>& given) : source_(given.tape.source(given.operand, given.op)) {
+    if (source_ == nullptr) constant_shape_ = pool_new<Shape>(given.operand.shape());
+  }
+  ~Kept() { pool_delete(constant_shape_); }
+  Kept(const Kept&) = delete;
+  template <class T>
+  Unread value(const char*) const {
+    return {};
+  }
+  template <class T>
+  std::tuple<Sink<T>> sink(std::vector<Tensor>* gradients) const {
+    return {make_sink<T>(source_, gradients)};
+  }
+  void describe(std::vector<OperandInfo>& out) const {
+    out.push_back({source_, source_ ? &source_->shape : constant_shape_, 0, ""});
+  }
+  Step* source_;
+  Shape* constant_shape_ = nullptr;
+};
+
+template <>
+struct Kept<Tensor, true> {
+  Kept(const Given<Tensor>& given)
+      : source_(given.tape.source(given.operand, given.op)),
+        tensor_(given.operand),
+        version_(given.operand.version()) {}
+  template <class T>
+  const T& value(const char* op) const {
+    check_version(op, tensor_, version_);
+    if constexpr (std::is_same_v<T, Array>) {
+      return tensor_.value();
+    } else {
+      return tensor_;
+    }
+  }
+  template <class T>
+  std::tuple<Sink<T>> sink(std::vector<Tensor>* gradients) const {
+    return {make_sink<T>(source_, gradients)};
+  }
+  void describe(std::vector<OperandInfo>& out) const {
+    out.push_back({source_, &tensor_.shape(), tensor_.size() * sizeof(Real), ""});
+  }
+  Step* source_;
+  Tensor tensor_;
+  std::uint32_t version_;
+};
+
+/// A list of Tensors, as concat takes; its rule can't read their values.
+template <>
+struct Kept<std::vector<Tensor>, false> {
+  Kept(const Given<std::vector<Tensor>>& given) {
+    sources_.reserve(given.operand.size());
+    for (const Tensor& operand : given.operand) sources_.push_back(given.tape.source(operand, given.op));
+  }
+  template <class T>
+  Unread value(const char*) const {
+    return {};
+  }
+  template <class T>
+  std::tuple<Sinks<T>> sink(std::vector<Tensor>* gradients) const {
+    Sinks<T> sinks;
+    sinks.reserve(sources_.size());
+    for (Step* source : sources_) sinks.push_back(make_sink<T>(source, gradients));
+    return {std::move(sinks)};
+  }
+  void describe(std::vector<OperandInfo>& out) const {
+    for (Step* source : sources_) out.push_back({source, source ? &source->shape : nullptr, 0, ""});
+  }
+  PoolVector<Step*> sources_;
+};
+
+/// What a step keeps of its output; there is no link, since the output's gradient is dy.
+struct KeptOutput {
+  KeptOutput(const Tensor& y) : tensor(y), version(y.version()) {}
+  template <class T>
+  const T& value(const char* op) const {
+    check_version(op, tensor, version);
+    if constexpr (std::is_same_v<T, Array>) {
+      return tensor.value();
+    } else {
+      return tensor;
+    }
+  }
+  Tensor tensor;
+  std::uint32_t version;
+};
+struct NoOutput {
+  NoOutput(const Tensor&) {}
+  template <class T>
+  Unread value(const char*) const {
+    return {};
+  }
+};
+
+template <class Rule, class... Operands>
+class RecordedStep final : public Step {
+  using RuleSignature = Signature<decltype(&Rule::template operator()<Array>)>;
+  static constexpr bool kReadsOutput = RuleSignature::template reads<0>;
+
+  template <std::size_t... i>
+  static auto kept_types(std::index_sequence<i...>)
+      -> std::tuple<Kept<Operands, RuleSignature::template reads<i + 2>>...>;
+  using AllKept = decltype(kept_types(std::index_sequence_for<Operands...>()));
+
+ public:
+  RecordedStep(Tape& tape, const char* op, const Tensor& y, const Rule& rule, const Operands&... operands)
+      : Step(op, y.shape()), rule_(rule), output_(y), kept_(Given<Operands>{tape, op, operands}...) {}
+
+  void backward(const Array& dy) override { apply<Array>(dy, nullptr); }
+  void backward(const Tensor& dy, std::vector<Tensor>& gradients) override { apply<Tensor>(dy, &gradients); }
+  void describe(std::vector<OperandInfo>& out) const override {
+    std::apply([&](const auto&... kept) { (kept.describe(out), ...); }, kept_);
+  }
+  std::size_t saved_output_bytes() const override { return kReadsOutput ? element_count(shape) * sizeof(Real) : 0; }
+
+ private:
+  template <class T>
+  void apply(const T& dy, std::vector<Tensor>* gradients) {
+    std::apply(
+        [&](const auto&... kept) {
+          std::apply(
+              [&](auto&&... sinks) {
+                rule_(output_.template value<T>(name), dy, kept.template value<T>(name)..., sinks...);
+              },
+              std::tuple_cat(kept.template sink<T>(gradients)...));
+        },
+        kept_);
+  }
+
+  [[no_unique_address]] Rule rule_;
+  [[no_unique_address]] std::conditional_t<kReadsOutput, KeptOutput, NoOutput> output_;
+  AllKept kept_;
+};
+
+inline bool wants_grad(const Tensor& operand) { return operand.requires_grad(); }
+inline bool wants_grad(const std::vector<Tensor>& operands) {
+  for (const Tensor& operand : operands) {
+    if (operand.requires_grad()) return true;
+  }
+  return false;
+}
+template <class Constant>
+bool wants_grad(const Constant&) {
+  return false;
+}
+
+}  // namespace detail
+
+/// Records an op on the open tape and returns its output y; without an open tape, or when no operand requires grad, it
+/// only returns y. This is how every op of the library is made, and how a user's own op is made.
+///
+/// `y` is a new Tensor that holds the op's value. `rule` is the backward pass, written once for every order:
+///
+///   []<class T>(const T& y, const T& dy, const T& a, Unread, Sink<T> da, Sink<T> db) { da += ...; db += ...; }
+///
+/// It takes the output, its gradient, the operands as given, then one sink for each Tensor operand. A value that it
+/// does not read it takes as Unread. With T = Array its expressions are lazy and fuse into the gradient; with T =
+/// Tensor it records itself. It may capture attributes only (numbers, axes); an array that it needs is an operand: a
+/// Tensor, a Mask, an Index, or Saved.
+template <class Rule, class... Operands>
+Tensor record(const char* op, Tensor y, const Rule& rule, const Operands&... operands) {
+  static_assert(std::is_trivially_copyable_v<Rule>, "a rule captures attributes only: pass arrays as operands");
+  Tape* tape = Tape::open();
+  if (tape == nullptr || !(detail::wants_grad(operands) || ...)) return y;
+  Cell& cell = y.cell();
+  require(cell.leaf && !cell.requires_grad, op, "the recorded value must be a new Tensor");
+  cell.step = tape->append<detail::RecordedStep<Rule, Operands...>>(*tape, op, y, rule, operands...);
+  cell.tape = tape->id();
+  cell.requires_grad = true;
+  cell.leaf = false;
+  return y;
+}
+
+}  // namespace TAPEGRAD

@@ -1,0 +1,80 @@
+#include "autograd/tensor.hpp"
+
+namespace TAPEGRAD {
+namespace {
+
+Shape shape_of(std::initializer_list<NestedList> list) {
+  Shape shape;
+  for (const auto* level = &list;; level = &level->begin()->list) {
+    shape.push_back(level->size());
+    if (level->size() == 0 || level->begin()->is_number) return shape;
+  }
+}
+
+void copy_numbers(std::initializer_list<NestedList> list, const Shape& shape, std::size_t axis, Real*& to) {
+  require(list.size() == shape[axis], "Tensor", "lists beside each other must be equally long", list.size(),
+          shape[axis]);
+  for (const NestedList& item : list) {
+    require(item.is_number == (axis + 1 == shape.size()), "Tensor", "lists must be nested equally deep", shape);
+    if (item.is_number) {
+      *to++ = item.number;
+    } else {
+      copy_numbers(item.list, shape, axis + 1, to);
+    }
+  }
+}
+
+}  // namespace
+
+Array to_array(std::initializer_list<NestedList> list) {
+  const Shape shape = shape_of(list);
+  Array array = empty_array(shape);
+  Real* to = array.data();
+  copy_numbers(list, shape, 0, to);
+  return array;
+}
+
+void Tensor::drop(Cell* cell) noexcept {
+  if (cell->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  pool_delete(cell->grad);
+  pool_delete(cell);
+}
+
+std::size_t Tensor::extent(int axis) const {
+  const int rank = static_cast<int>(this->rank());
+  require(axis >= -rank && axis < rank, "extent", "axis must be one of the Tensor's", axis, shape());
+  return shape()[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+}
+
+Real Tensor::item() const {
+  require(size() == 1, "item", "the Tensor must have exactly one element", shape());
+  return value().data()[0];
+}
+
+Array& Tensor::mutable_value() {
+  require(cell().leaf, "mutable_value", "the output of a recorded op can't be changed in place: detach it first");
+  ++cell_->version;
+  return cell_->value;
+}
+
+Tensor& Tensor::set_requires_grad(bool wanted) {
+  require(cell().leaf, "set_requires_grad", "only a leaf can be told: detach the output of a recorded op first");
+  cell_->requires_grad = wanted;
+  return *this;
+}
+
+const Array& Tensor::grad() const {
+  require(has_grad(), "grad", "no gradient has reached this Tensor: run backward on a loss that depends on it");
+  return *cell_->grad;
+}
+
+Array& Tensor::mutable_grad() { return const_cast<Array&>(grad()); }
+
+void Tensor::zero_grad() {
+  pool_delete(cell().grad);
+  cell_->grad = nullptr;
+}
+
+Tensor Tensor::detach() const { return Tensor(value()); }
+
+}  // namespace TAPEGRAD

@@ -1,0 +1,5 @@
+/// Everything: `#include "tapegrad.hpp"`.
+#pragma once
+
+#include "autograd/ops.hpp"
+#include "autograd/random.hpp"
