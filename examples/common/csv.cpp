@@ -272,11 +272,13 @@ void write_csv(const std::string& path, const std::vector<std::string>& names,
   for (const auto& column : columns) equal = equal && column.size() == columns[0].size();
   if (!equal) throw std::invalid_argument("[write_csv] one name a column and columns of equal length are needed");
   std::string text;
-  for (std::size_t c = 0; c < names.size(); ++c) text += (c > 0 ? "," : "") + csv_field(names[c]);
-  text += "\n";
+  const auto add = [&](std::size_t column, const std::string& cell) {
+    text += cell;
+    text += column + 1 < names.size() ? ',' : '\n';
+  };
+  for (std::size_t c = 0; c < names.size(); ++c) add(c, csv_field(names[c]));
   for (std::size_t r = 0; r < columns[0].size(); ++r) {
-    for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "," : "") + csv_number(columns[c][r]);
-    text += "\n";
+    for (std::size_t c = 0; c < columns.size(); ++c) add(c, csv_number(columns[c][r]));
   }
   write_file(path, text);
 }

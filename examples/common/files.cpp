@@ -14,7 +14,9 @@ namespace {
 // Beside the target, because a rename is atomic only within one file system.
 std::string name_beside(const std::string& path) {
   const std::filesystem::path target(path);
-  return (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".tmp")).string();
+  std::string name = target.filename().string();  // after a dot: hidden
+  name += "." + std::to_string(getpid()) + ".tmp";
+  return (target.parent_path() / ".").string() + name;
 }
 
 bool write_all(int file, const std::string& content) {

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <limits>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 
@@ -50,7 +50,7 @@ struct Layout {
   Layout(const std::string& title, std::size_t count, std::size_t asked_columns) : panels(count) {
     if (count == 0) throw std::invalid_argument("[plot] a figure needs at least one panel");
     grid_columns = std::min(count, asked_columns > 0 ? asked_columns : count == 4 ? 2 : 3);
-    title_height = title.empty() ? 0 : 32;
+    title_height = title.empty() ? 6 : 32;
   }
   std::size_t grid_rows() const { return (panels + grid_columns - 1) / grid_columns; }
   double cell_width() const { return left + plot_width + right; }
@@ -213,7 +213,7 @@ std::string script(const Figure& figure, Layout& layout) {
 
   std::ostringstream out;
   out << begin(layout, figure.title) << "set style line 1 lc rgb '#dedede' lw 0.8 dt solid\nset grid back ls 1\n";
-  if (one_key) out << key_plot(layout, first, 0, layout.title_height - key_room + 4, key_width);
+  if (one_key) out << key_plot(layout, first, 0, layout.title_height - key_room - 2, key_width);
   for (std::size_t p = 0; p < layout.panels; ++p) {
     const Panel& panel = panels[p];
     const std::vector<Panel> ranged = figure.same_ranges ? panels : std::vector{panel};
@@ -439,16 +439,19 @@ std::string terminal(const std::string& kind, const Layout& layout) {
   return out.str() + "\n";
 }
 
+void say_once_that_gnuplot_is_missing() {
+  static std::once_flag said;
+  std::call_once(said, [] {
+    std::cerr << "gnuplot is not installed: the pictures' data are written as CSV instead" << std::endl;
+  });
+}
+
 template <class AnyFigure>
 std::vector<std::string> save_figure(const AnyFigure& figure, Layout layout, const std::string& path) {
   const std::string commands = script(figure, layout);
   const std::string gnuplot = find_gnuplot();
   if (gnuplot.empty()) {
-    static const bool said = [] {
-      std::cerr << "gnuplot is not installed: the pictures' data are written as CSV instead" << std::endl;
-      return true;
-    }();
-    (void)said;
+    say_once_that_gnuplot_is_missing();
     write_file(path + ".csv", data_text(figure));
     return {path + ".csv"};
   }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,15 @@ int fail(int code, const std::string& name, std::string message) {
   std::cout.flush();
   std::cerr << name << ": " << message << std::endl;
   return code;
+}
+
+// CLI11's own conversion takes -1, or a number too large, for the greatest one.
+std::string whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error == std::errc() && end == last) return "";
+  return "a whole number from 0 to 2^64 - 1 is needed; got '" + text + "'";
 }
 
 std::string clock_time(double seconds) {
@@ -39,7 +49,7 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   try {
     Common common = defaults;
     CLI::App app(about, name);
-    app.add_option("--seed", common.seed, "seed of all random numbers")->capture_default_str();
+    app.add_option("--seed", common.seed, "seed of all random numbers")->check(whole_number, "")->capture_default_str();
     app.add_option("--out", common.out, "folder for pictures and tables")->type_name("DIR")->capture_default_str();
     app.add_flag("--quick", common.quick, "less work: shows that everything runs");
     app.add_flag("--quiet", common.quiet, "no progress line");

@@ -109,7 +109,7 @@ std::string terminal_plot(const Panel& panel, std::size_t width, std::size_t hei
       if (finite && s.mark != Mark::points && std::isfinite(last_x)) {
         const int steps =
             std::max(1, static_cast<int>(std::ceil(std::max(std::abs(at_x - last_x), std::abs(at_y - last_y)))));
-        for (int step = 0; step < steps; ++step, ++drawn) {
+        for (int step = 0; step <= steps; ++step, ++drawn) {
           if (braille && dash_patterns[style][drawn % 8] == '0') continue;
           const double t = static_cast<double>(step) / steps;
           canvas.put(std::round(last_x + t * (at_x - last_x)), std::round(last_y + t * (at_y - last_y)),
@@ -123,8 +123,8 @@ std::string terminal_plot(const Panel& panel, std::size_t width, std::size_t hei
     const std::string entry = (braille ? line_dots[style] : symbol) + " " + printable(s.label, width / 2);
     const bool wraps = key_width > 0 && key_width + 3 + characters(entry) > width - margin - 2;
     if (wraps) key_width = 0;
-    key += wraps ? "\n" + std::string(margin + 2, ' ') : std::string(key_width > 0 ? 3 : 0, ' ');
-    key += entry;
+    if (wraps) key += '\n';
+    key += std::string(wraps ? margin + 2 : key_width > 0 ? 3 : 0, ' ') + entry;
     key_width += characters(entry) + (key_width > 0 ? 3 : 0);
   }
 
