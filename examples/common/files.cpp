@@ -15,7 +15,7 @@ namespace {
 std::string name_beside(const std::string& path) {
   const std::filesystem::path target(path);
   std::string name = target.filename().string();  // after a dot: hidden
-  name += "." + std::to_string(getpid()) + ".tmp";
+  name.append(".").append(std::to_string(getpid())).append(".tmp");
   return (target.parent_path() / ".").string() + name;
 }
 
