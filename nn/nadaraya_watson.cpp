@@ -1,0 +1,66 @@
+#include "nn/nadaraya_watson.hpp"
+
+#include <cmath>
+
+namespace TAPEGRAD::nn {
+
+NadarayaWatson::NadarayaWatson(std::size_t weights, Rng& rng) : w(param("w", rng.uniform({weights}))) {
+  require(weights > 0, "NadarayaWatson", "there must be at least one weight", weights);
+}
+
+Tensor NadarayaWatson::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values) {
+  require(queries.rank() == 1 && keys.rank() == 2 && keys.extent(0) == queries.extent(0), "NadarayaWatson",
+          "queries must be (n) and keys (n,m)", queries.shape(), keys.shape());
+  require(values.shape() == keys.shape(), "NadarayaWatson", "values must have the keys' shape", values.shape(),
+          keys.shape());
+  const std::size_t n = keys.extent(0);
+  const std::size_t m = keys.extent(1);
+  require(m > 0 && (w.size() == 1 || w.size() == m), "NadarayaWatson",
+          "there must be one weight, or as many as keys for each query", w.shape(), keys.shape());
+  const Tensor expanded = reshape(repeat_interleave(queries, m), keys.shape());
+  attention_ = softmax(-square((expanded - keys) * w) / 2, 1);
+  return reshape(bmm(unsqueeze(attention_, 1), unsqueeze(values, 2)), Shape{n});
+}
+
+Tensor leave_one_out(const Tensor& x) {
+  require(x.rank() == 1 && x.size() >= 2, "leave_one_out", "x must be (n) with n at least 2", x.shape());
+  const std::size_t n = x.size();
+  Array others = empty_array({n, n - 1});
+  Real* to = others.data();
+  const Real* from = x.value().data();
+  for (std::size_t i = 0; i < n; ++i) {
+    to = std::copy(from, from + i, to);
+    to = std::copy(from + i + 1, from + n, to);
+  }
+  return others;
+}
+
+Tensor kernel_attention(const Tensor& queries, const Tensor& keys, Kernel kernel, double width) {
+  require(queries.rank() == 1 && keys.rank() == 1 && keys.size() > 0, "kernel_attention",
+          "queries must be (n) and keys (m) with m at least 1", queries.shape(), keys.shape());
+  require(width > 0 && std::isfinite(width), "kernel_attention", "the width must be positive and finite", width);
+  const std::size_t m = keys.size();
+  Array weights = empty_array({queries.size(), m});
+  Real* row = weights.data();
+  for (Real query : queries.value().storage()) {
+    double total = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+      const Real u = std::abs(query - keys.value().data()[i]) / static_cast<Real>(width);
+      // Comparisons are written so that NaN stays NaN.
+      if (kernel == Kernel::gaussian) row[i] = -u * u / 2;
+      if (kernel == Kernel::boxcar) row[i] = u < 1 ? Real(1) : u >= 1 ? Real(0) : u;
+      if (kernel == Kernel::epanechikov) row[i] = u >= 1 ? Real(0) : 1 - u;
+      if (kernel == Kernel::constant) row[i] = 1;
+      total += row[i];
+    }
+    if (kernel != Kernel::gaussian && total != 0) {
+      for (std::size_t i = 0; i < m; ++i) row[i] = static_cast<Real>(row[i] / total);
+    }
+    row += m;
+  }
+  if (kernel != Kernel::gaussian) return weights;
+  const NoTape no_tape;
+  return softmax(weights, 1);  // e^(-u^2 / 2) alone would be 0 for a query far from every key
+}
+
+}  // namespace TAPEGRAD::nn

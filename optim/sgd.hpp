@@ -1,0 +1,32 @@
+#pragma once
+
+#include "optim/optimizer.hpp"
+
+namespace TAPEGRAD::optim {
+
+struct SGDOptions {
+  double learning_rate = 1e-3;
+  double momentum = 0;      ///< how much of the last step's direction is kept
+  double dampening = 0;     ///< how much of the gradient is left out of the direction, from the second step on
+  double weight_decay = 0;  ///< weight of the penalty |parameter|^2 / 2
+  bool nesterov = false;    ///< looks one step ahead; needs momentum > 0 and dampening 0
+};
+
+/// Stochastic gradient descent with the formulas that PyTorch documents. With p a parameter and g its gradient:
+///
+///   g += weight_decay p
+///   b  = momentum b + (1 - dampening) g       b = g at the parameter's first step
+///   p -= learning_rate (g + momentum b)       with nesterov; else learning_rate b, which is g without momentum
+class SGD : public Optimizer {
+ public:
+  /// Refuses numbers that are negative or not finite.
+  explicit SGD(std::vector<Parameter> parameters, const SGDOptions& options = {});
+  void step() override;
+
+ private:
+  SGDOptions options_;
+  std::vector<Array> directions_;  // b, made at the parameter's first step
+  std::vector<bool> moving_;       // whether b holds a direction
+};
+
+}  // namespace TAPEGRAD::optim
