@@ -44,7 +44,9 @@ class Case {
       } else if (dtype == "i64") {
         inputs_.emplace_back(Index(shape, data.get<std::vector<std::int64_t>>()));
       } else if (dtype == "bool") {
-        inputs_.emplace_back(Mask(shape, data.get<std::vector<bool>>()));
+        std::vector<bool> elements;  // written as true and false, or as 1 and 0
+        for (const Json& element : data) elements.push_back(element.is_boolean() ? element.get<bool>() : element != 0);
+        inputs_.emplace_back(Mask(shape, elements));
       } else {
         refuse("case", "dtype must be f64, i64 or bool", dtype);
       }
