@@ -127,18 +127,24 @@ struct Product {
 Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b);
 
 // ---- shape, index and mask: as the ops of the same names ------------------------------------------------------------
+// Positions and masks are checked here, so before every write: their handles may have been written to after an op
+// checked them.
 
-Array reshape(const Array& x, const Shape& shape);
+Array reshape(Array x, const Shape& shape);
 Array permute(const Array& x, const Axes& axes);
+/// How many positions start, start + step, ... lie below stop; start <= stop.
+inline std::size_t slice_count(std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step) {
+  return start == stop ? 0 : static_cast<std::size_t>((stop - start - 1) / step) + 1;
+}
 Array slice(const Array& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step);
-Array unslice(const Array& x, int axis, std::ptrdiff_t start, std::ptrdiff_t stop, std::ptrdiff_t step,
-              const Shape& shape);
 Array index_select(const Array& x, int axis, const Index& index);
-Array index_add(const Array& x, int axis, const Index& index, const Array& source);
 Array gather(const Array& x, int axis, const Index& index);
-Array scatter_add(const Array& x, int axis, const Index& index, const Shape& shape);
-Array masked_select(const Array& x, const Mask& mask);
+Array masked_select(const Array& x, const Mask& mask);  ///< the mask has x's shape
 Array masked_scatter(const Array& x, const Mask& mask);
+/// Adds x to `to` at the places that slice, index_select and gather would take.
+void add_at_slice(Array& to, int axis, std::ptrdiff_t start, std::ptrdiff_t step, const Array& x);
+void add_at_index(Array& to, int axis, const Index& index, const Array& x);
+void add_at_gather(Array& to, int axis, const Index& index, const Array& x);
 /// Elements on the kept side of a diagonal of the last two axes; zeros elsewhere.
 Array keep_triangle(const Array& x, int diagonal, bool lower);
 Tensor keep_triangle(const Tensor& x, int diagonal, bool lower);

@@ -32,6 +32,16 @@ class Axes {
   int axes_[kMost] = {};
 };
 
+/// The extents that reshape takes: a Shape, or a list of integers of any type such as `{n, -1}`.
+struct Extents {
+  Extents(const Shape& shape) : values(shape.begin(), shape.end()) {}
+  Extents(const std::vector<std::ptrdiff_t>& extents) : values(extents.begin(), extents.end()) {}
+  template <std::integral... Integers>
+  Extents(Integers... extents) : values{static_cast<std::ptrdiff_t>(extents)...} {}
+
+  PoolVector<std::ptrdiff_t> values;
+};
+
 /// Whether a matrix factor is transposed (its last two axes swapped) before the product.
 enum class Transpose { no, yes };
 
@@ -113,7 +123,7 @@ Tensor erf(const Tensor& x);       ///< dx = dy 2/sqrt(pi) e^-x^2
 Tensor gelu(const Tensor& x);
 /// The tanh approximation of gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 Tensor gelu_tanh(const Tensor& x);
-/// x limited to [low, high]; NaN stays; dx = dy where low <= x <= high. Refuses low > high.
+/// x limited to [low, high]; NaN stays; dx = dy where low < x < high (0 at the limits). Refuses low > high.
 Tensor clamp(const Tensor& x, Real low, Real high);
 
 // ---- reductions: over the listed axes (all of them when none is listed) ---------------------------------------------
@@ -166,9 +176,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // ---- shape ----------------------------------------------------------------------------------------------------------
 
-/// The same elements in another shape; at most one extent may be -1 and is found from the others.
-Tensor reshape(const Tensor& x, const std::vector<std::ptrdiff_t>& shape);
-Tensor reshape(const Tensor& x, const Shape& shape);
+/// The same elements in another shape; at most one extent may be -1, as in `{n, -1}`, and is found from the others.
+/// Refuses -1 beside an extent of 0, where any number would do.
+Tensor reshape(const Tensor& x, const Extents& shape);
 /// Axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, Axes axes);
 Tensor transpose(const Tensor& x, int axis0, int axis1);
@@ -199,9 +209,10 @@ Tensor triu(const Tensor& x, int diagonal = 0);
 Tensor index_select(const Tensor& x, int axis, const Index& index);
 /// x with source added at the positions index along the axis: the adjoint of index_select.
 Tensor index_add(const Tensor& x, int axis, const Index& index, const Tensor& source);
-/// y[i,j,k] = x[i,index[i,j,k],k] for axis 1: index has x's rank, and extents at most x's off the axis.
+/// y[i,j,k] = x[i,index[i,j,k],k] for axis 1: index has x's rank, and extents at most x's off the axis. dx adds up
+/// where a place is read more than once.
 Tensor gather(const Tensor& x, int axis, const Index& index);
-/// The adjoint of gather: zeros of that shape, with each x added where gather would read.
+/// The adjoint of gather: zeros of that shape, with each x added where gather would read. x has index's shape.
 Tensor scatter_add(const Tensor& x, int axis, const Index& index, const Shape& shape);
 /// The elements where the mask (broadcast to x's shape) is true, in row-major order: 1-D.
 Tensor masked_select(const Tensor& x, const Mask& mask);
@@ -220,7 +231,7 @@ Tensor zeros(const Shape& shape);
 Tensor ones(const Shape& shape);
 Tensor full(const Shape& shape, Real value);
 Tensor eye(std::size_t n);  ///< the identity matrix
-/// start, start + step, ... below stop (above it for a negative step).
+/// start, start + step, ... below stop (above it for a negative step). Refuses a step of 0.
 Tensor arange(Real start, Real stop, Real step = 1);
 Tensor arange(std::size_t n);  ///< 0, 1, ... n-1
 /// (..., classes) of zeros, with a one at each index. Refuses an index outside 0 ... classes-1.

@@ -34,6 +34,15 @@ Shape broadcast_shape(const Shape& a, const Shape& b, std::string_view op) {
   return result;
 }
 
+void require_size(const Shape& shape, std::string_view op) {
+  // Without the zeros, so that products of some of the extents can't overflow either.
+  std::size_t bytes = sizeof(Real);
+  for (std::size_t extent : shape) {
+    const bool overflow = extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes);
+    require(!overflow && bytes <= PTRDIFF_MAX, op, "the array would be too large", shape);
+  }
+}
+
 bool broadcasts_to(const Shape& from, const Shape& to) {
   if (from.size() > to.size()) return false;
   const std::size_t lead = to.size() - from.size();

@@ -14,6 +14,9 @@ Axes normalize_axes(const Axes& axes, std::size_t rank, std::string_view op);
 /// The shape that both broadcast to; refuses shapes that do not.
 Shape broadcast_shape(const Shape& a, const Shape& b, std::string_view op);
 
+/// Refuses the shape of an array that no memory could hold.
+void require_size(const Shape& shape, std::string_view op);
+
 /// Whether `from` can be repeated along axes of extent 1, and new leading ones, to become `to`.
 bool broadcasts_to(const Shape& from, const Shape& to);
 

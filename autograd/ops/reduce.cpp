@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "autograd/kernels.hpp"
 
 namespace TAPEGRAD {
@@ -15,10 +17,11 @@ Mask hits(const Array& x, const Array& y, const Axes& axes) {
   return compare(x, expand(y, axes, x.shape()), equal);
 }
 
-/// y with its infinities and NaN replaced by 0.
+/// y with 0 instead of -inf: what to subtract where there is nothing but -inf.
 template <class T>
-T finite_or_zero(const T& y) {
-  return T(keep_where(y, is_finite(array_of(y))));
+T shift_of(const T& y) {
+  const auto is_shift = [](Real v, Real lowest) { return v != lowest; };
+  return T(keep_where(y, compare(array_of(y), Array(-std::numeric_limits<Real>::infinity()), is_shift)));
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ Tensor logsumexp(const Tensor& x, Axes axes, bool keepdim) {
   return record(
       "logsumexp", Tensor(reduce_logsumexp(x.value(), axes, keepdim)),
       [axes]<class T>(const T& y, const T& dy, const T& x, Sink<T> dx) {
-        const T softmax = T(exp(x - expand(finite_or_zero(y), axes, dx.shape())));
+        const T softmax = T(exp(x - expand(shift_of(y), axes, dx.shape())));
         dx += expand(dy, axes, dx.shape()) * softmax;
       },
       x);
@@ -107,6 +110,7 @@ Tensor norm(const Tensor& x, Axes axes, bool keepdim) {
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   require(broadcasts_to(x.shape(), shape), "broadcast_to", "the shape must be one that x broadcasts to", x.shape(),
           shape);
+  require_size(shape, "broadcast_to");
   return record(
       "broadcast_to", Tensor(broadcast_to(x.value(), shape)),
       []<class T>(Unread, const T& dy, Unread, Sink<T> dx) { dx += sum_to(dy, dx.shape()); }, x);
