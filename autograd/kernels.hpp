@@ -109,6 +109,19 @@ Tensor running_sum(const Tensor& x, int axis, bool reverse);
 
 // ---- products -------------------------------------------------------------------------------------------------------
 
+/// A matrix as it is stored, row after row `stride` apart, and whether to read it transposed.
+struct Matrix {
+  const Real* data;
+  std::size_t stride;
+  Transpose transpose;
+};
+struct GemmSize {
+  std::size_t m, n, k;
+};
+/// out (m,n), its rows out_stride apart, becomes alpha op(a) op(b), op(a) (m,k) and op(b) (k,n), or is increased by it.
+void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
+          bool add);
+
 /// op(a) op(b) over broadcast batches, not yet computed, so that a product nobody wants costs nothing, and one that is
 /// added to a gradient is added by the BLAS.
 struct Product {
@@ -125,6 +138,30 @@ struct Product {
 
 /// Refuses factors that don't fit; both have at least two axes.
 Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b);
+
+// ---- attention ------------------------------------------------------------------------------------------------------
+
+/// Softmax over the last axis among the elements that the mask (broadcast) keeps; exactly 0 elsewhere.
+Array masked_softmax_values(const Array& scores, const Mask& mask);
+
+/// Where the heads of attention's operands lie. Each operand is (batch, heads, length, width), or, with the heads side
+/// by side in a row, (batch, length, heads width).
+struct AttentionLayout {
+  std::size_t batch, heads, queries, keys, width, value_width;
+  bool heads_in_rows;
+  bool causal;
+  Real scale;
+};
+
+/// softmax(scale q k^T + additive) v, among the keys that mask and causality leave. Returns the output, in q's layout,
+/// and fills log_sums (batch, heads, queries) with the logarithm of each row's sum of e^score. `additive` may be null.
+Array attention_values(const AttentionLayout& layout, const Array& q, const Array& k, const Array& v, const Mask& mask,
+                       const Array* additive, Array& log_sums);
+
+/// Adds the gradients to those of dq, dk, dv and dadditive that are not null.
+void attention_backward(const AttentionLayout& layout, const Array& y, const Array& dy, const Array& q, const Array& k,
+                        const Array& v, const Mask& mask, const Array* additive, const Array& log_sums, Array* dq,
+                        Array* dk, Array* dv, Array* dadditive);
 
 // ---- shape, index and mask: as the ops of the same names ------------------------------------------------------------
 // Positions and masks are checked here, so before every write: their handles may have been written to after an op

@@ -5,6 +5,8 @@
 /// over the repeats. Every op can be differentiated to any order. A wrong shape or axis is refused with an Error.
 #pragma once
 
+#include <optional>
+
 #include "autograd/tape.hpp"
 
 namespace TAPEGRAD {
@@ -224,6 +226,45 @@ Tensor masked_fill(const Tensor& x, const Mask& mask, Real value);
 Tensor keep_where(const Tensor& x, const Mask& mask);
 /// a where the mask is true, else b; all three broadcast. Gradients where an operand was not chosen are exactly 0.
 Tensor where(const Mask& mask, const Tensor& a, const Tensor& b);
+
+// ---- attention ------------------------------------------------------------------------------------------------------
+// Masks are true where a query may attend to a key; combine them with &&. A query that may attend to nothing gets
+// zeros, and sends back zero gradients.
+
+/// (queries, keys): query i may attend to the keys 0 ... i.
+Mask causal(std::size_t queries, std::size_t keys);
+Mask causal(std::size_t n);
+/// Lengths (B) -> (B,1,keys), or (B,Q) -> (B,Q,keys): the first lengths[...] keys are true. Refuses a length above
+/// keys.
+Mask valid_lengths(const Index& lengths, std::size_t keys);
+/// Keys (B,K) -> (B,1,K): true where the key is not the padding.
+Mask padding(const Index& keys, std::int64_t padding_index);
+/// (B,Q,K) -> (B,1,Q,K): the same mask for every head.
+Mask every_head(const Mask& mask);
+
+/// Softmax over the last axis among the scores that the mask (broadcast to them) keeps; exactly 0 elsewhere, whatever
+/// the scores. dx = y (dy - sum dy y).
+Tensor masked_softmax(const Tensor& scores, const Mask& mask);
+/// Scores (B,Q,K) with the first lengths (B) or (B,Q) keys kept. Where a length is 0 the row is zeros; Dive into Deep
+/// Learning's function gives 1/K there.
+Tensor masked_softmax(const Tensor& scores, const Index& lengths);
+
+struct AttentionOptions {
+  std::optional<Mask> mask = {};   // broadcasts to (B,H,Q,K)
+  Tensor additive_mask = {};       // added to the scores; broadcasts to (B,H,Q,K); has a gradient
+  bool causal = false;             // query i may attend to the keys 0 ... i, besides what the masks say
+  std::optional<Real> scale = {};  // of the scores; 1/sqrt(D) when left out
+  std::size_t heads = 0;           // when given, heads lie side by side in the rows: q (B,Q,H*D), k, v likewise
+};
+
+/// softmax(q k^T scale) v for q (B,H,Q,D), k (B,H,K,D), v (B,H,K,V) -> (B,H,Q,V) (Vaswani et al., 2017, equation 1), or
+/// for (B,Q,H*D), (B,K,H*D), (B,K,H*V) -> (B,Q,H*V) when the heads are given. One pass, forward and backward, that
+/// holds the scores of a few queries at a time, so memory grows with Q + K, not Q K; keys that no mask lets through are
+/// skipped.
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options = {});
+/// The weights (B,H,Q,K) that scaled_dot_product_attention averages v with, for drawing or for dropout.
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options = {});
 
 // ---- constants ------------------------------------------------------------------------------------------------------
 

@@ -18,35 +18,46 @@ struct Factor {
   std::size_t columns;
 };
 
-/// One product: out (m,n) = op(a) op(b), or is increased by it; lda and ldb are the factors' columns as they are
-/// stored.
-void gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
-          std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
-  if (k == 0) {
-    if (!add) std::fill_n(out, m * n, Real(0));
-    return;
-  }
-  const bool rows_are_dots = transpose_a == Transpose::no && n == 1 && (transpose_b == Transpose::yes || ldb == 1);
-  if (rows_are_dots && m * k < 4096) {  // a call of the BLAS would cost more than the work
-    for (std::size_t i = 0; i < m; ++i) out[i] = (add ? out[i] : Real(0)) + simd::dot(a + i * lda, b, k);
-    return;
-  }
-  const auto flag = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
-  const auto as_int = [](std::size_t size) {
-    require(size <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
-            "an extent must be one that the BLAS can count", size);
-    return static_cast<int>(size);
-  };
-#ifdef TAPEGRAD_DOUBLE
-  cblas_dgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), as_int(m), as_int(n), as_int(k), 1, a, as_int(lda),
-              b, as_int(ldb), add, out, as_int(n));
-#else
-  cblas_sgemm(CblasRowMajor, flag(transpose_a), flag(transpose_b), as_int(m), as_int(n), as_int(k), 1, a, as_int(lda),
-              b, as_int(ldb), add, out, as_int(n));
-#endif
+/// What gemm takes: out is contiguous, and so are the factors.
+void dense_gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
+                std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
+  gemm({a, lda, transpose_a}, {b, ldb, transpose_b}, out, n, {m, n, k}, 1, add);
 }
 
 }  // namespace
+
+void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
+          bool add) {
+  const auto [m, n, k] = size;
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    for (std::size_t i = 0; i < m && !add; ++i) std::fill_n(out + i * out_stride, n, Real(0));
+    return;
+  }
+  const bool column_is_row = n == 1 && (b.transpose == Transpose::yes || b.stride == 1);
+  if (column_is_row && a.transpose == Transpose::no &&
+      m * k < 4096) {  // a call of the BLAS would cost more than the work
+    for (std::size_t i = 0; i < m; ++i) {
+      Real& to = out[i * out_stride];
+      to = (add ? to : Real(0)) + alpha * simd::dot(a.data + i * a.stride, b.data, k);
+    }
+    return;
+  }
+  const auto flag = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
+  const auto as_int = [](std::size_t extent) {
+    require(extent <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
+            "an extent must be one that the BLAS can count", extent);
+    return static_cast<int>(extent);
+  };
+  const Real beta = add ? 1 : 0;
+#ifdef TAPEGRAD_DOUBLE
+  cblas_dgemm(CblasRowMajor, flag(a.transpose), flag(b.transpose), as_int(m), as_int(n), as_int(k), alpha, a.data,
+              as_int(a.stride), b.data, as_int(b.stride), beta, out, as_int(out_stride));
+#else
+  cblas_sgemm(CblasRowMajor, flag(a.transpose), flag(b.transpose), as_int(m), as_int(n), as_int(k), alpha, a.data,
+              as_int(a.stride), b.data, as_int(b.stride), beta, out, as_int(out_stride));
+#endif
+}
 
 Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b) {
   const Factor fa(a.shape());
@@ -88,12 +99,14 @@ void Product::fill(Array& out, bool add) const {
   const bool a_has_all = fa.batch == batch;
   if (a_has_all && element_count(fb.batch) == 1 && transpose_a == Transpose::no &&
       element_count(out_batch) == batches) {
-    gemm(a->data(), b->data(), out.data(), batches * m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+    dense_gemm(a->data(), b->data(), out.data(), batches * m, n, k, fa.columns, fb.columns, transpose_a, transpose_b,
+               add);
     return;
   }
   if (a_has_all && fb.batch == batch && element_count(out_batch) == 1 && transpose_a == Transpose::yes &&
       transpose_b == Transpose::no) {
-    gemm(a->data(), b->data(), out.data(), m, n, batches * k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+    dense_gemm(a->data(), b->data(), out.data(), m, n, batches * k, fa.columns, fb.columns, transpose_a, transpose_b,
+               add);
     return;
   }
 
@@ -110,8 +123,8 @@ void Product::fill(Array& out, bool add) const {
       b_at += at[i] * b_strides[i];
       out_at += at[i] * out_strides[i];
     }
-    gemm(a->data() + a_at * fa.rows * fa.columns, b->data() + b_at * fb.rows * fb.columns, out.data() + out_at * m * n,
-         m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add || sums);
+    dense_gemm(a->data() + a_at * fa.rows * fa.columns, b->data() + b_at * fb.rows * fb.columns,
+               out.data() + out_at * m * n, m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add || sums);
     for (std::size_t i = at.size(); i-- > 0;) {
       if (++at[i] < batch[i]) break;
       at[i] = 0;
