@@ -66,13 +66,18 @@ class Rng {
 
   /// Array of that shape, uniform on [low, high).
   Array uniform(const Shape& shape, double low = 0, double high = 1) {
+    require(low <= high, "Rng::uniform", "low must be at most high", low, high);
     Array result = empty_array(shape);
-    for (Real& element : result.storage()) element = static_cast<Real>(low + (high - low) * uniform());
+    const Real below_high = std::nextafter(static_cast<Real>(high), static_cast<Real>(low));
+    for (Real& element : result.storage()) {
+      element = std::min(static_cast<Real>(low + (high - low) * uniform()), below_high);  // rounding may reach high
+    }
     return result;
   }
 
   /// Array of that shape, normal with that mean and standard deviation.
   Array normal(const Shape& shape, double mean = 0, double deviation = 1) {
+    require(deviation >= 0, "Rng::normal", "the deviation must not be negative", deviation);
     Array result = empty_array(shape);
     for (Real& element : result.storage()) element = static_cast<Real>(mean + deviation * normal());
     return result;
@@ -88,7 +93,10 @@ class Rng {
 
   /// The whole state: four words that a checkpoint can keep.
   const std::uint64_t (&state() const)[4] { return state_; }
-  void set_state(const std::uint64_t (&state)[4]) { std::copy(state, state + 4, state_); }
+  void set_state(const std::uint64_t (&state)[4]) {
+    require(state[0] || state[1] || state[2] || state[3], "Rng::set_state", "some word of the state must not be zero");
+    std::copy(state, state + 4, state_);
+  }
 
  private:
   std::uint64_t state_[4];
