@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -63,8 +64,12 @@ using Index = PlainArray<std::int64_t>;
 /// Truth values, one byte each. In attention, true means "may attend".
 class Mask : public PlainArray<std::uint8_t> {
  public:
-  using PlainArray<std::uint8_t>::PlainArray;
-  Mask(std::initializer_list<bool> row) : PlainArray<std::uint8_t>(Shape{row.size()}, row) {}
+  Mask() = default;
+  explicit Mask(const Shape& shape) : PlainArray<std::uint8_t>(shape) {}
+  template <class Container>
+  Mask(const Shape& shape, const Container& elements) : PlainArray<std::uint8_t>(shape, elements) {}
+  template <std::same_as<bool> Truth>  // a template, so that {{true}, {false}} can only be two rows
+  Mask(std::initializer_list<Truth> row) : PlainArray<std::uint8_t>(Shape{row.size()}, row) {}
   Mask(std::initializer_list<std::initializer_list<bool>> rows);
 };
 
