@@ -49,7 +49,8 @@ using Real = float;
 /// Memory from this thread's pool: `bytes` bytes, aligned to 64. Throws std::bad_alloc when the system has no more.
 void* pool_allocate(std::size_t bytes);
 
-/// Returns a block of `bytes` bytes to this thread's pool, whichever thread took it.
+/// Returns a block of `bytes` bytes to this thread's pool, whichever thread took it; to the system where the pool would
+/// hold more than this thread has taken.
 void pool_deallocate(void* block, std::size_t bytes) noexcept;
 
 /// Gives the blocks that this thread's pool holds, but nobody uses, back to the system.
@@ -88,14 +89,19 @@ using Array = xt::xarray<Real, xt::layout_type::row_major, PoolAllocator<Real>>;
 /// The extents of an array, outermost axis first; empty for a scalar.
 using Shape = Array::shape_type;
 
-/// Product of the extents: 1 for a scalar.
+/// Product of the extents: 1 for a scalar. Throws std::bad_array_new_length where it is more than can be counted.
 inline std::size_t element_count(const Shape& shape) {
   std::size_t count = 1;
-  for (std::size_t extent : shape) count *= extent;
+  for (std::size_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count)) throw std::bad_array_new_length();
+  }
   return count;
 }
 
 /// An array of that shape with uninitialised elements.
-inline Array empty_array(const Shape& shape) { return Array::from_shape(shape); }
+inline Array empty_array(const Shape& shape) {
+  if (element_count(shape) > PTRDIFF_MAX / sizeof(Real)) throw std::bad_array_new_length();
+  return Array::from_shape(shape);
+}
 
 }  // namespace TAPEGRAD
