@@ -38,9 +38,14 @@ struct FreeBlock {
 };
 
 // Trivially destructible, so that arrays that outlive the thread's other objects still find it.
+//
+// A thread holds at most as many bytes as it has itself taken from the system: one that only drops what another thread
+// makes would gather blocks without end.
 struct Pool {
   FreeBlock* free[kClasses];
   std::size_t bytes_of[kClasses];
+  std::size_t held;   // bytes on the free lists
+  std::size_t limit;  // bytes taken from the system, less those given back; 0 at the thread's end
   bool closed;
 };
 constinit thread_local Pool pool{};
@@ -54,12 +59,14 @@ void release_free_blocks() noexcept {
       ::operator delete(block, kLine);
     }
   }
+  pool.limit -= std::exchange(pool.held, 0);
 }
 
 struct ReleaseAtThreadExit {
   ~ReleaseAtThreadExit() {
     release_free_blocks();
     pool.closed = true;
+    pool.limit = 0;
   }
 };
 
@@ -73,6 +80,7 @@ void* take_from_system(SizeClass wanted) {
     block = ::operator new(wanted.bytes, kLine);
   }
   taken += wanted.bytes;
+  if (!pool.closed) pool.limit += wanted.bytes;
   return block;
 }
 
@@ -92,6 +100,7 @@ void* pool_allocate(std::size_t bytes) {
   const SizeClass wanted = size_class(bytes);
   if (FreeBlock* block = pool.free[wanted.index]) {
     pool.free[wanted.index] = block->next;
+    pool.held -= wanted.bytes;
     return block;
   }
   return take_from_system(wanted);
@@ -100,11 +109,12 @@ void* pool_allocate(std::size_t bytes) {
 void pool_deallocate(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   const SizeClass given = size_class(bytes);
-  if (pool.closed) {
+  if (pool.held + given.bytes > pool.limit) {
     taken -= given.bytes;
     ::operator delete(block, kLine);
     return;
   }
+  pool.held += given.bytes;
   pool.bytes_of[given.index] = given.bytes;
   pool.free[given.index] = new (block) FreeBlock{pool.free[given.index]};
 }

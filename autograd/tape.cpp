@@ -6,10 +6,10 @@
 namespace TAPEGRAD {
 namespace {
 
-thread_local Tape* open_tape = nullptr;
+thread_local Tape* open_tape = nullptr;  // what ops record on: the newest tape, or null while a NoTape lives
+thread_local Tape* newest_tape = nullptr;
+thread_local int no_tapes = 0;
 std::atomic<std::uint64_t> next_id{1};
-
-constexpr std::size_t kChunk = 64 * 1024;
 
 /// Stands on the tape for a Tensor that the user made; its adjoint becomes the Tensor's gradient.
 struct LeafStep final : Step {
@@ -29,25 +29,36 @@ struct LeafStep final : Step {
 
 Tape* Tape::open() { return open_tape; }
 
-Tape::Tape() : id_(next_id++), outer_(open_tape) { open_tape = this; }
+static void choose_open_tape() { open_tape = no_tapes == 0 ? newest_tape : nullptr; }
+
+Tape::Tape() : id_(next_id++), outer_(newest_tape) {
+  newest_tape = this;
+  choose_open_tape();
+}
 
 Tape::~Tape() {
   restart();
   for (std::byte* chunk : chunks_) pool_deallocate(chunk, kChunk);
   // Usually this is the innermost tape; one that lived on the heap may be closed out of order.
-  for (Tape** link = &open_tape; *link != nullptr; link = &(*link)->outer_) {
+  for (Tape** link = &newest_tape; *link != nullptr; link = &(*link)->outer_) {
     if (*link == this) {
       *link = outer_;
       break;
     }
   }
+  choose_open_tape();
 }
 
-NoTape::NoTape() : paused_(std::exchange(open_tape, nullptr)) {}
-NoTape::~NoTape() { open_tape = paused_; }
+NoTape::NoTape() {
+  ++no_tapes;
+  choose_open_tape();
+}
+NoTape::~NoTape() {
+  --no_tapes;
+  choose_open_tape();
+}
 
 void* Tape::allocate(std::size_t bytes) {
-  static_assert(sizeof(LeafStep) < kChunk);
   bytes = (bytes + 15) / 16 * 16;
   if (chunks_.empty() || used_ + bytes > kChunk) {
     chunks_.reserve(chunks_.size() + 1);
@@ -120,6 +131,11 @@ void Sink<Array>::operator+=(Array&& gradient) const {
 
 void Sink<Array>::operator+=(const Product& gradient) const {
   if (step_ == nullptr) return;
+  const Shape& shape = step_->shape;
+  if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), gradient.shape.end() - 2)) {
+    *this += gradient.evaluate();  // only batch axes can be summed over on the way
+    return;
+  }
   if (step_->adjoint != nullptr) {
     gradient.fill(*step_->adjoint, true);
     return;
@@ -153,9 +169,15 @@ Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& o
           "the output is not on this tape, or the tape was consumed by an earlier backward: pass keep to run it twice",
           y.shape());
   require(options.seed.defined() || y.size() == 1, who, "an output of more than one element needs a seed", y.shape());
-  require(!options.seed.defined() || options.seed.shape() == y.shape(), who, "the seed must have the output's shape",
-          options.seed.shape(), y.shape());
+  if (options.seed.defined()) {
+    require(options.seed.shape() == y.shape(), who, "the seed must have the output's shape", options.seed.shape(),
+            y.shape());
+  }
   require(!options.create_graph || open_tape == this, who, "create_graph needs this tape to be the innermost open one");
+  for (const Step* step : leaves_) {
+    require(step->leaf()->shape() == step->shape, who, "a leaf's shape must stay as it was when it was recorded",
+            step->leaf()->shape(), step->shape);
+  }
   return source(y, who);
 }
 
@@ -164,6 +186,7 @@ static Tensor seed_of(const Tensor& y, const BackwardOptions& options) {
 }
 
 void Tape::run(Step* last, const Tensor& seed, bool keep) {
+  const NoTape no_recording;  // a rule that computes with Tensors must not add steps to this loop
   try {
     last->adjoint = pool_new<Array>(seed.value());
     for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
@@ -186,20 +209,19 @@ void Tape::run(Step* last, const Tensor& seed, bool keep) {
 void Tape::backward(const Tensor& y, const BackwardOptions& options) {
   require(!options.create_graph, "backward", "create_graph is for gradient(): .grad holds plain arrays");
   Step* last = last_step(y, "backward", options);
+  for (const Step* step : leaves_) {
+    const Array* grad = step->leaf()->cell().grad;
+    if (grad == nullptr) continue;
+    require(grad->shape() == step->shape, "backward", "a gradient that is added to must have its Tensor's shape",
+            grad->shape(), step->shape);
+  }
   run(last, seed_of(y, options), options.keep);
   commit();
   if (!options.keep) restart();
 }
 
-/// Moves the leaves' adjoints to their gradients: either all, or none.
-void Tape::commit() {
-  for (Step* step : leaves_) {
-    const Array* grad = step->leaf()->cell().grad;
-    if (grad == nullptr || step->adjoint == nullptr || grad->shape() == step->shape) continue;
-    const Shape shape = grad->shape();
-    want_all();
-    refuse("backward", "a gradient that is added to must have its Tensor's shape", to_text(shape));
-  }
+/// Moves the leaves' adjoints to their gradients: all of them, since nothing here can throw.
+void Tape::commit() noexcept {
   for (Step* step : leaves_) {
     Array*& grad = step->leaf()->cell().grad;
     if (step->adjoint == nullptr) continue;
@@ -280,6 +302,7 @@ std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& x
     }
   } catch (...) {
     want_all();
+    if (!keep) restart();
     throw;
   }
   want_all();

@@ -157,6 +157,7 @@ class Tape {
   }
   template <class StepType, class... Args>
   StepType* append(Args&&... args) {
+    static_assert(sizeof(StepType) <= kChunk && alignof(StepType) <= 16, "a rule's attributes must be small");
     StepType* step = new (allocate(sizeof(StepType))) StepType(std::forward<Args>(args)...);
     step->index = static_cast<std::uint32_t>(steps_.size());
     try {
@@ -179,7 +180,9 @@ class Tape {
   std::vector<Step*> sources_of(const Tensor& x);
   void want_only(const std::vector<std::vector<Step*>>& sources);
   void want_all() noexcept;
-  void commit();
+  void commit() noexcept;
+
+  static constexpr std::size_t kChunk = 64 * 1024;
 
   std::uint64_t id_;
   Tape* outer_;
@@ -189,16 +192,13 @@ class Tape {
   std::size_t used_ = 0;
 };
 
-/// While it lives, this thread records nothing, as if no tape were open.
+/// While it lives, this thread records nothing, as if no tape were open; a Tape made meanwhile waits as well.
 class NoTape {
  public:
   NoTape();
   ~NoTape();
   NoTape(const NoTape&) = delete;
   NoTape& operator=(const NoTape&) = delete;
-
- private:
-  Tape* paused_;
 };
 
 // ---- record -------------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ struct Given {
   const Operand& operand;
 };
 
-/// What a step keeps of an operand: masks, indices and saved arrays as they are.
+/// What a step keeps of an operand: masks and indices as they are.
 template <class Operand, bool read>
 struct Kept {
   Kept(const Given<Operand>& given) : operand_(given.operand) {}
@@ -237,15 +237,29 @@ struct Kept {
     return {};
   }
   void describe(std::vector<OperandInfo>& out) const {
-    if constexpr (std::is_same_v<Operand, Saved>) {
-      out.push_back({nullptr, &operand_.array.shape(), operand_.array.size() * sizeof(Real), "saved"});
-    } else {
-      const bool is_mask = std::is_same_v<Operand, Mask>;
-      out.push_back(
-          {nullptr, &operand_.shape(), operand_.size() * sizeof(*operand_.data()), is_mask ? "mask" : "index"});
-    }
+    const bool is_mask = std::is_same_v<Operand, Mask>;
+    out.push_back({nullptr, &operand_.shape(), operand_.size() * sizeof(*operand_.data()), is_mask ? "mask" : "index"});
   }
   Operand operand_;
+};
+
+template <>
+struct Kept<Saved, true> {
+  Kept(const Given<Saved>& given) : saved_(given.operand), version_(given.operand.array.version()) {}
+  template <class T>
+  const Saved& value(const char* op) const {
+    check_version(op, saved_.array, version_);
+    return saved_;
+  }
+  template <class T>
+  std::tuple<> sink(std::vector<Tensor>*) const {
+    return {};
+  }
+  void describe(std::vector<OperandInfo>& out) const {
+    out.push_back({nullptr, &saved_.array.shape(), saved_.array.size() * sizeof(Real), "saved"});
+  }
+  Saved saved_;
+  std::uint32_t version_;
 };
 
 /// The step a gradient goes to; null where nobody wants it.
@@ -396,6 +410,15 @@ class RecordedStep final : public Step {
   AllKept kept_;
 };
 
+/// A Parameter is recorded as the Tensor that it is.
+template <class Operand>
+using OperandType = std::conditional_t<std::is_base_of_v<Tensor, Operand>, Tensor, Operand>;
+
+template <class Operand>
+constexpr bool kIsOperand =
+    std::is_same_v<Operand, Tensor> || std::is_same_v<Operand, std::vector<Tensor>> || std::is_same_v<Operand, Mask> ||
+    std::is_same_v<Operand, Index> || std::is_same_v<Operand, Saved>;
+
 inline bool wants_grad(const Tensor& operand) { return operand.requires_grad(); }
 inline bool wants_grad(const std::vector<Tensor>& operands) {
   for (const Tensor& operand : operands) {
@@ -424,11 +447,16 @@ bool wants_grad(const Constant&) {
 template <class Rule, class... Operands>
 Tensor record(const char* op, Tensor y, const Rule& rule, const Operands&... operands) {
   static_assert(std::is_trivially_copyable_v<Rule>, "a rule captures attributes only: pass arrays as operands");
+  static_assert((detail::kIsOperand<detail::OperandType<Operands>> && ...),
+                "an operand is a Tensor, a vector of Tensors, a Mask, an Index or Saved");
   Tape* tape = Tape::open();
-  if (tape == nullptr || !(detail::wants_grad(operands) || ...)) return y;
+  if (tape == nullptr || !(detail::wants_grad(static_cast<const detail::OperandType<Operands>&>(operands)) || ...)) {
+    return y;
+  }
   Cell& cell = y.cell();
   require(cell.leaf && !cell.requires_grad, op, "the recorded value must be a new Tensor");
-  cell.step = tape->append<detail::RecordedStep<Rule, Operands...>>(*tape, op, y, rule, operands...);
+  cell.step =
+      tape->append<detail::RecordedStep<Rule, detail::OperandType<Operands>...>>(*tape, op, y, rule, operands...);
   cell.tape = tape->id();
   cell.requires_grad = true;
   cell.leaf = false;
