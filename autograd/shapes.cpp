@@ -10,13 +10,13 @@ std::size_t normalize_axis(int axis, std::size_t rank, std::string_view op) {
 }
 
 Axes normalize_axes(const Axes& axes, std::size_t rank, std::string_view op) {
-  std::vector<int> all;
+  PoolVector<int> all;
   for (std::size_t i = 0; axes.size() == 0 && i < rank; ++i) all.push_back(static_cast<int>(i));
   for (int axis : axes) all.push_back(static_cast<int>(normalize_axis(axis, rank, op)));
   std::sort(all.begin(), all.end());
   const auto repeated = std::adjacent_find(all.begin(), all.end());
   require(repeated == all.end(), op, "an axis may be listed once", repeated == all.end() ? 0 : *repeated);
-  return all;
+  return Axes(all.data(), all.size());
 }
 
 Shape broadcast_shape(const Shape& a, const Shape& b, std::string_view op) {

@@ -119,11 +119,11 @@ Array sum_to(const Array& x, const Shape& shape) {
   require(broadcasts_to(shape, x.shape()), "sum_to",
           "the gradient's shape must be one that the operand's broadcasts to", x.shape(), shape);
   const std::size_t lead = x.dimension() - shape.size();
-  std::vector<int> axes;
+  PoolVector<int> axes;
   for (std::size_t i = 0; i < x.dimension(); ++i) {
     if (i < lead || shape[i - lead] != x.shape()[i]) axes.push_back(static_cast<int>(i));
   }
-  Array result = reduce<Add>(x, axes, true);
+  Array result = reduce<Add>(x, Axes(axes.data(), axes.size()), true);
   result.reshape(shape);
   return result;
 }
