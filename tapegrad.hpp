@@ -3,6 +3,11 @@
 
 #include "autograd/ops.hpp"
 #include "autograd/random.hpp"
+#include "autograd/threads.hpp"
+#include "nn/attention.hpp"
+#include "nn/causality.hpp"
+#include "nn/dropout.hpp"
+#include "nn/linear.hpp"
 #include "nn/loss.hpp"
 #include "nn/module.hpp"
 #include "nn/nadaraya_watson.hpp"

@@ -11,6 +11,8 @@
 
 namespace TAPEGRAD {
 
+class Rng;
+
 /// A list of axes, such as `1` or `{0, -1}`: at most 8. Trivially copyable, so that rules may capture it.
 class Axes {
  public:
@@ -226,6 +228,10 @@ Tensor masked_fill(const Tensor& x, const Mask& mask, Real value);
 Tensor keep_where(const Tensor& x, const Mask& mask);
 /// a where the mask is true, else b; all three broadcast. Gradients where an operand was not chosen are exactly 0.
 Tensor where(const Mask& mask, const Tensor& a, const Tensor& b);
+
+/// Each element 0 with probability p, else x / (1-p), so that the mean stays (Srivastava et al., 2014). dx is the same
+/// of dy. p = 0 gives x itself, p = 1 exact zeros and zero gradients. Refuses a p outside [0,1].
+Tensor dropout(const Tensor& x, double p, Rng& rng);
 
 // ---- attention ------------------------------------------------------------------------------------------------------
 // Masks are true where a query may attend to a key; combine them with &&. A query that may attend to nothing gets

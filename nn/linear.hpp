@@ -1,0 +1,22 @@
+/// Linear: the affine map that every network is made of.
+#pragma once
+
+#include "autograd/random.hpp"
+#include "nn/module.hpp"
+
+namespace TAPEGRAD::nn {
+
+/// x (...,in) -> x weight^T + bias (...,out). Names, layouts and first values as PyTorch's Linear: weight (out,in) and
+/// bias (out), uniform on [-1/sqrt(in), 1/sqrt(in)).
+class Linear : public Module {
+ public:
+  Linear(std::size_t in, std::size_t out, Rng& rng, bool with_bias = true);
+
+  /// Refuses an x whose last axis is not `in` wide.
+  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+
+  Parameter weight;
+  Parameter bias;  // undefined without a bias
+};
+
+}  // namespace TAPEGRAD::nn
