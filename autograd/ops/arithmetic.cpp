@@ -90,9 +90,10 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
   return record(
       "maximum", Tensor(broadcast_apply(a.value(), b.value(), larger)),
       []<class T>(Unread, const T& dy, const T& a, const T& b, Sink<T> da, Sink<T> db) {
-        const auto share = [](Real x, Real y) { return x < y ? Real(0) : x == y ? Real(0.5) : Real(1); };
-        if (da) da += dy * T(broadcast_apply(array_of(a), array_of(b), share));
-        if (db) db += dy * T(broadcast_apply(array_of(b), array_of(a), share));
+        const auto share = [](Real x, Real y) { return x == y ? Real(0.5) : Real(1); };
+        const T shared = T(dy * T(broadcast_apply(array_of(a), array_of(b), share)));
+        if (da) da += keep_where(shared, !compare(array_of(a), array_of(b), std::less<Real>()));
+        if (db) db += keep_where(shared, !compare(array_of(a), array_of(b), std::greater<Real>()));
       },
       a, b);
 }
