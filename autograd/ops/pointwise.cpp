@@ -21,6 +21,8 @@ Array map(const Array& x, F f) {
   return y;
 }
 
+Real sign_of(Real v) { return v > 0 ? Real(1) : v < 0 ? Real(-1) : v != v ? v : Real(0); }
+
 /// An array of factors that are constant almost everywhere, as either kind.
 template <class T, class F>
 T constant_map(const T& x, F f) {
@@ -58,15 +60,20 @@ Tensor square(const Tensor& x) {
 }
 
 Tensor sign(const Tensor& x) {
-  const auto sign_of = [](Real v) { return v > 0 ? Real(1) : v < 0 ? Real(-1) : v != v ? v : Real(0); };
-  return Tensor(map(x.value(), sign_of));
+  return record(
+      "sign", Tensor(map(x.value(), sign_of)),
+      []<class T>(Unread, const T&, Unread, Sink<T> dx) {
+        if (dx) dx += T(Array(dx.shape(), Real(0)));
+      },
+      x);
 }
 
 Tensor abs(const Tensor& x) {
   return record(
       "abs", Tensor(xt::abs(x.value())),
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        dx += dy * constant_map(x, [](Real v) { return v > 0 ? Real(1) : v < 0 ? Real(-1) : v != v ? v : Real(0); });
+        const Mask moves = compare(array_of(x), Array(Real(0)), std::not_equal_to<Real>());
+        dx += keep_where(T(dy * constant_map(x, sign_of)), moves);  // 0 at 0, even for an infinite dy
       },
       x);
 }
@@ -128,7 +135,7 @@ Tensor clamp(const Tensor& x, Real low, Real high) {
                                                           : v > high ? high
                                                                      : v; })),
       [low, high]<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const auto inside = [=](Real v, Real) { return v >= low && v <= high; };
+        const auto inside = [=](Real v, Real) { return v > low && v < high; };
         dx += keep_where(dy, compare(array_of(x), Array(Real(0)), inside));
       },
       x);
@@ -140,13 +147,26 @@ Tensor erf(const Tensor& x) {
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) { dx += dy * exp(-x * x) * kTwoOverSqrtPi; }, x);
 }
 
-Tensor gelu(const Tensor& x) {
-  // erfc keeps its relative accuracy where 1 + erf cancels
-  const auto value = [](Real v) { return v * Real(0.5) * std::erfc(-v * kSqrtHalf); };
+namespace {
+
+/// The standard normal distribution function. erfc keeps its relative accuracy where 1 + erf cancels.
+Array normal_cdf(const Array& x) {
+  return map(x, [](Real v) { return Real(0.5) * std::erfc(-v * kSqrtHalf); });
+}
+Tensor normal_cdf(const Tensor& x) {
   return record(
-      "gelu", Tensor(map(x.value(), value)),
+      "normal_cdf", Tensor(normal_cdf(x.value())),
+      []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) { dx += dy * exp(x * x * Real(-0.5)) * kInvSqrtTwoPi; },
+      x);
+}
+
+}  // namespace
+
+Tensor gelu(const Tensor& x) {
+  return record(
+      "gelu", Tensor(x.value() * normal_cdf(x.value())),
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const T cdf = (erf(x * kSqrtHalf) + Real(1)) * Real(0.5);
+        const T cdf = normal_cdf(x);
         dx += dy * (cdf + x * exp(x * x * Real(-0.5)) * kInvSqrtTwoPi);
       },
       x);
@@ -185,9 +205,9 @@ Array power_slope(const Array& a, const Array& b) {
   return broadcast_apply(a, b, [](Real x, Real y) { return y == 0 ? Real(0) : y * std::pow(x, y - 1); });
 }
 Tensor power_slope(const Tensor& a, const Tensor& b) {
-  // Where b is 0 the factor in front takes everything away, but 0 inf would be NaN: x^(b-1) is then taken at b = 1.
-  const Mask zero = compare(b.value(), Array(Real(0)), std::equal_to<Real>());
-  return b * pow(a, where(zero, Tensor(1), b) - Real(1));
+  // At 0^0 the factor b would meet an infinity; elsewhere its own derivative a^(b-1) counts, even where b is 0.
+  const Mask origin = compare(a.value(), b.value(), [](Real x, Real y) { return x == 0 && y == 0; });
+  return where(origin, Tensor(0), b * pow(where(origin, Tensor(1), a), b - Real(1)));
 }
 
 /// a^b log a, with its limit 0 at a = 0 for b >= 0.
@@ -198,7 +218,8 @@ Array power_log(const Array& a, const Array& b) {
 Tensor power_log(const Tensor& a, const Tensor& b) {
   const auto at_limit = [](Real x, Real y) { return x == 0 && y >= 0; };
   const Mask limit = compare(a.value(), b.value(), at_limit);
-  return where(limit, Tensor(0), pow(a, b) * log(where(limit, Tensor(1), a)));
+  const Tensor inside = where(limit, Tensor(1), a);
+  return where(limit, Tensor(0), pow(inside, b) * log(inside));
 }
 
 }  // namespace
@@ -208,7 +229,7 @@ Tensor pow(const Tensor& a, Real exponent) {
       "pow", Tensor(power(a.value(), exponent)),
       [exponent]<class T>(Unread, const T& dy, const T& a, Sink<T> da) {
         if (exponent == 0) {
-          da += dy * Real(0);
+          if (da) da += T(Array(da.shape(), Real(0)));
         } else if constexpr (std::is_same_v<T, Array>) {
           da += dy * power(a, exponent - 1) * exponent;
         } else {
