@@ -226,6 +226,8 @@ GradCheckReport Check::compare(const Move& move, const std::vector<Array>& dys, 
 Tensors prepare(const char* who, const Tensors& inputs, const GradCheckOptions& options) {
   require(std::is_same_v<Real, double>, who, "gradients are checked in double: link tapegrad::double");
   require(!inputs.empty(), who, "there must be an input");
+  const Tape tape;
+  require(Tape::open() == &tape, who, "no NoTape may be alive: it keeps f from being recorded");
   require(options.step > 0 && std::isfinite(options.step), who, "the step must be positive", options.step);
   require(options.relative >= 0 && options.absolute >= 0, who, "tolerances must not be negative", options.relative,
           options.absolute);
@@ -261,7 +263,7 @@ GradCheckReport grad_check(const Function& f, const Tensors& inputs, const GradC
   }
   const Outputs outputs = [&](const Tensors& at, bool record) -> Tensors {
     if (record) return {output(who, f, at)};
-    NoTape pause;
+    Tape tape;  // f may itself ask the open tape for gradients
     return {output(who, f, at)};
   };
   Rng rng(options.seed);

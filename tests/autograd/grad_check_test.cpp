@@ -61,6 +61,13 @@ TEST_CASE("right rules pass the gradient check") {
   check_gradients([](const auto& x) { return exp(x[0]); }, {Tensor(Array(Shape{0, 3}))});
 }
 
+TEST_CASE("a small linear layer passes with tolerances of 1e-6 in double") {
+  const Function layer = [](const auto& x) { return matmul(x[0], x[1], Transpose::no, Transpose::yes) + x[2]; };
+  Rng rng(9);
+  const std::vector<Tensor> inputs{rng.normal({3, 2}), rng.normal({1, 2}), rng.normal({1})};
+  check_gradients(layer, inputs, {.step = 1e-6});
+}
+
 TEST_CASE("steep functions and inputs near a kink or a border raise no false alarm") {
   check_gradients([](const auto& x) { return exp(x[0] * 60); }, {Tensor{-1, -0.5, 0, 0.5, 1}});
   check_gradients([](const auto& x) { return sin(x[0] * 300); }, {Tensor{-1, -0.5, 0.1, 0.5, 1}});
@@ -176,6 +183,8 @@ TEST_CASE("what can't be checked is said, not guessed") {
   check_refused([&] { grad_check([](const auto& xs) { return xs[0]; }, {x, Tensor()}); }, "undefined is input; got 1");
   check_refused([&] { grad_grad_check([](const auto&) { return Tensor(); }, {x}); }, "f must return a Tensor");
   check_refused([&] { grad_check([](const auto& xs) { return xs[0]; }, {x}, {.step = 0}); }, "the step must be");
+  const NoTape pause;
+  check_refused([&] { grad_check([](const auto& xs) { return exp(xs[0]); }, {x}); }, "no NoTape may be alive");
 }
 
 TEST_CASE("a gradient check leaves inputs, gradients and the open tape alone") {
