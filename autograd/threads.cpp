@@ -1,0 +1,30 @@
+#include "autograd/threads.hpp"
+
+#include <cblas.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "autograd/require.hpp"
+
+namespace TAPEGRAD {
+
+void set_threads(int count) {
+  require(count >= 1, "set_threads", "there must be at least one thread", count);
+#ifdef _OPENMP
+  omp_set_num_threads(count);
+#endif
+#ifdef OPENBLAS_VERSION
+  openblas_set_num_threads(count);
+#endif
+}
+
+int threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+}  // namespace TAPEGRAD
