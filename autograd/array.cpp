@@ -16,21 +16,25 @@ namespace {
 
 constexpr std::align_val_t kLine{64};
 
-// Blocks come in four sizes per power of two, so at most a fifth of a block is waste.
-constexpr std::size_t kSmallest = 64;
-constexpr std::size_t kClasses = 4 * 58;
+// Small blocks come in multiples of 64 bytes, larger ones in four sizes per power of two: at most a fifth is waste.
+constexpr std::size_t kSmall = 512;
+constexpr std::size_t kClasses = kSmall / 64 + 4 * 55;
 
 struct SizeClass {
   std::size_t index;
   std::size_t bytes;
 };
 
-SizeClass size_class(std::size_t bytes) {
-  if (bytes <= kSmallest) return {0, kSmallest};
+inline SizeClass size_class(std::size_t bytes) {
+  if (bytes <= kSmall) {
+    const std::size_t lines = (bytes + 63) / 64 + (bytes == 0);
+    return {lines - 1, lines * 64};
+  }
   const int power = std::bit_width(bytes - 1) - 1;  // 2^power < bytes <= 2^(power + 1)
   const std::size_t step = (std::size_t{1} << power) / 4;
   const std::size_t quarter = (bytes - 1 - (std::size_t{1} << power)) / step;
-  return {4 * static_cast<std::size_t>(power - 6) + quarter + 1, (std::size_t{1} << power) + (quarter + 1) * step};
+  return {kSmall / 64 + 4 * static_cast<std::size_t>(power - 9) + quarter,
+          (std::size_t{1} << power) + (quarter + 1) * step};
 }
 
 struct FreeBlock {

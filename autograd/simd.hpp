@@ -1,12 +1,13 @@
 /// Loops over one row with xsimd batches: the only file that names xsimd.
 ///
-/// The last elements, fewer than a batch, go through a padded batch of their own, so that they are computed exactly as
-/// the others are.
+/// The last elements, where they do not fill a batch, go through one that overlaps the batch before (or is padded), so
+/// that they are computed exactly as the others are.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "autograd/array.hpp"
@@ -16,17 +17,29 @@ namespace TAPEGRAD::simd {
 using Batch = xsimd::batch<Real>;
 constexpr std::size_t kWidth = Batch::size;
 
-/// The first n < kWidth elements at x, and `padding` after them.
-inline Batch load_part(const Real* x, std::size_t n, Real padding) {
+/// The batch that ends with x[n-1]: the last kWidth elements, or, of fewer, all behind some `padding`.
+inline Batch load_end(const Real* x, std::size_t n, Real padding) {
+  if (n >= kWidth) return Batch::load_unaligned(x + n - kWidth);
   alignas(64) Real part[kWidth];
-  std::fill_n(part, kWidth, padding);
-  std::copy_n(x, n, part);
+  std::fill_n(part, kWidth - n, padding);
+  std::copy_n(x, n, part + kWidth - n);
   return Batch::load_aligned(part);
 }
-inline void store_part(const Batch& batch, Real* to, std::size_t n) {
+inline void store_end(const Batch& batch, Real* to, std::size_t n) {
+  if (n >= kWidth) return batch.store_unaligned(to + n - kWidth);
   alignas(64) Real part[kWidth];
   batch.store_aligned(part);
-  std::copy_n(part, n, to);
+  std::copy_n(part + kWidth - n, n, to);
+}
+
+/// The last n lanes, zeros in the others.
+inline Batch keep_last(const Batch& batch, std::size_t n) {
+  alignas(64) static constexpr auto kLane = [] {
+    std::array<Real, kWidth> lane{};
+    for (std::size_t i = 0; i < kWidth; ++i) lane[i] = static_cast<Real>(kWidth - i);
+    return lane;
+  }();
+  return xsimd::select(Batch::load_aligned(kLane.data()) <= Batch(static_cast<Real>(n)), batch, Batch(Real(0)));
 }
 
 /// The sum of a batch's lanes; its name in xsimd depends on the version.
@@ -44,9 +57,8 @@ inline Real max(const Real* x, std::size_t n) {
   constexpr Real kLowest = -std::numeric_limits<Real>::infinity();
   Batch top(kLowest);
   const auto take = [&](const Batch& b) { top = xsimd::select((b > top) || (b != b), b, top); };
-  std::size_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) take(Batch::load_unaligned(x + i));
-  if (i < n) take(load_part(x + i, n - i, kLowest));
+  for (std::size_t i = 0; i + kWidth <= n; i += kWidth) take(Batch::load_unaligned(x + i));
+  if (n % kWidth != 0) take(load_end(x, n, kLowest));
   alignas(64) Real lanes[kWidth];
   top.store_aligned(lanes);
   Real result = lanes[0];
@@ -56,27 +68,24 @@ inline Real max(const Real* x, std::size_t n) {
 
 /// out = e^(x - shift); returns the sum of out. x and out may be the same.
 inline Real exp_of_difference(const Real* x, Real shift, Real* out, std::size_t n) {
-  Batch total(Real(0));
-  std::size_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
+  const std::size_t rest = n % kWidth;
+  const Batch end = rest ? xsimd::exp(load_end(x, n, shift) - shift) : Batch(Real(0));  // before x is overwritten
+  Batch total = keep_last(end, rest);
+  for (std::size_t i = 0; i + kWidth <= n; i += kWidth) {
     const Batch e = xsimd::exp(Batch::load_unaligned(x + i) - shift);
     e.store_unaligned(out + i);
     total += e;
   }
-  Real rest = 0;
-  if (i < n) {
-    store_part(xsimd::exp(load_part(x + i, n - i, shift) - shift), out + i, n - i);
-    for (; i < n; ++i) rest += out[i];
-  }
-  return sum_lanes(total) + rest;
+  if (rest) store_end(end, out, n);
+  return sum_lanes(total);
 }
 
 /// The sum of e^(x - shift).
 inline Real sum_exp_of_difference(const Real* x, Real shift, std::size_t n) {
+  const std::size_t rest = n % kWidth;
   Batch total(Real(0));
-  std::size_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) total += xsimd::exp(Batch::load_unaligned(x + i) - shift);
-  if (i < n) total += xsimd::exp(load_part(x + i, n - i, -std::numeric_limits<Real>::infinity()) - shift);
+  if (rest) total = keep_last(xsimd::exp(load_end(x, n, shift) - shift), rest);
+  for (std::size_t i = 0; i + kWidth <= n; i += kWidth) total += xsimd::exp(Batch::load_unaligned(x + i) - shift);
   return sum_lanes(total);
 }
 

@@ -113,7 +113,7 @@ void Sink<Array>::operator+=(const Array& gradient) const {
   if (gradient.shape() != step_->shape) {
     *this += sum_to(gradient, step_->shape);
   } else if (step_->adjoint == nullptr) {
-    step_->adjoint = pool_new<Array>(gradient);
+    step_->adjoint = evaluate<Array>(gradient);
   } else {
     add_in_place(*step_->adjoint, gradient);
   }

@@ -82,7 +82,9 @@ class Sink<Array> {
     if (!std::equal(shape.begin(), shape.end(), step_->shape.begin(), step_->shape.end())) {
       *this += Array(expression);  // xtensor's own += would resize
     } else if (step_->adjoint == nullptr) {
-      step_->adjoint = pool_new<Array>(expression);
+      step_->adjoint = evaluate<Array>(expression);
+    } else if (step_->shape.empty()) {
+      step_->adjoint->data()[0] += expression();
     } else {
       step_->adjoint->plus_assign(expression);
     }

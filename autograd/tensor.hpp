@@ -47,6 +47,21 @@ void pool_delete(T* object) noexcept {
   pool_deallocate(object, sizeof(T));
 }
 
+/// A Holder (an Array, or something made from one) in pooled memory that holds the expression's value. A scalar is put
+/// there without xtensor's assignment machinery, which costs more than a scalar op.
+template <class Holder, class E>
+Holder* evaluate(const E& expression) {
+  if (expression.dimension() != 0) return pool_new<Holder>(expression);
+  const Real number = static_cast<Real>(expression());
+  Holder* holder = pool_new<Holder>();
+  if constexpr (std::is_same_v<Holder, Array>) {
+    holder->data()[0] = number;
+  } else {
+    holder->value.data()[0] = number;
+  }
+  return holder;
+}
+
 /// A number or a list of such: what a braced list of numbers is read as.
 struct NestedList {
   template <class Number>
@@ -79,7 +94,7 @@ class Tensor {
   /// The value of an xtensor array or expression, evaluated here.
   Tensor(Array&& array) : cell_(pool_new<Cell>(std::move(array))) {}
   template <class E>
-  Tensor(const xt::xexpression<E>& expression) : cell_(pool_new<Cell>(expression.derived_cast())) {}
+  Tensor(const xt::xexpression<E>& expression) : cell_(evaluate<Cell>(expression.derived_cast())) {}
 
   Tensor(const Tensor& other) noexcept : cell_(other.cell_) {
     if (cell_) cell_->handles.fetch_add(1, std::memory_order_relaxed);

@@ -17,8 +17,8 @@ Tensor NadarayaWatson::operator()(const Tensor& queries, const Tensor& keys, con
   const std::size_t m = keys.extent(1);
   require(m > 0 && (w.size() == 1 || w.size() == m), "NadarayaWatson",
           "there must be one weight, or as many as keys for each query", w.shape(), keys.shape());
-  const Tensor expanded = reshape(repeat_interleave(queries, m), keys.shape());
-  attention_ = softmax(-square((expanded - keys) * w) / 2, 1);
+  const Tensor expanded = repeat_interleave(unsqueeze(queries, 1), m, 1);  // (n,m)
+  attention_ = softmax(square((expanded - keys) * w) * Real(-0.5), 1);
   return reshape(bmm(unsqueeze(attention_, 1), unsqueeze(values, 2)), Shape{n});
 }
 

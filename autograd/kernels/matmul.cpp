@@ -18,6 +18,29 @@ struct Factor {
   std::size_t columns;
 };
 
+// Below this many multiply-adds a call of the BLAS costs more than the work.
+constexpr std::size_t kFewProducts = 512;
+
+void small_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
+                bool add) {
+  const auto [m, n, k] = size;
+  const std::size_t a_row = a.transpose == Transpose::yes ? 1 : a.stride;
+  const std::size_t a_column = a.transpose == Transpose::yes ? a.stride : 1;
+  for (std::size_t i = 0; i < m; ++i) {
+    Real* row = out + i * out_stride;
+    if (!add) std::fill_n(row, n, Real(0));
+    for (std::size_t l = 0; l < k; ++l) {
+      const Real factor = alpha * a.data[i * a_row + l * a_column];
+      if (b.transpose == Transpose::no) {
+        const Real* b_row = b.data + l * b.stride;
+        for (std::size_t j = 0; j < n; ++j) row[j] += factor * b_row[j];
+      } else {
+        for (std::size_t j = 0; j < n; ++j) row[j] += factor * b.data[j * b.stride + l];
+      }
+    }
+  }
+}
+
 /// What gemm takes: out is contiguous, and so are the factors.
 void dense_gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
                 std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
@@ -43,6 +66,7 @@ void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, c
     }
     return;
   }
+  if (m * n * k <= kFewProducts) return small_gemm(a, b, out, out_stride, size, alpha, add);
   const auto flag = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
   const auto as_int = [](std::size_t extent) {
     require(extent <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
