@@ -139,6 +139,16 @@ struct Product {
 /// Refuses factors that don't fit; both have at least two axes.
 Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b);
 
+// ---- convolution: as the ops of the same names ----------------------------------------------------------------------
+
+/// How many windows fit along an axis. The window was checked.
+inline std::size_t window_count(std::size_t extent, const Window& window) {
+  const std::ptrdiff_t room = static_cast<std::ptrdiff_t>(extent) + 2 * window.padding - window.kernel;
+  return static_cast<std::size_t>(room / window.stride) + 1;
+}
+Array unfold1d(const Array& x, const Window& window);
+Array fold1d(const Array& columns, const Window& window, std::size_t extent);
+
 // ---- attention ------------------------------------------------------------------------------------------------------
 
 /// Softmax over the last axis among the elements that the mask (broadcast) keeps; exactly 0 elsewhere.

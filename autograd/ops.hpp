@@ -178,6 +178,26 @@ Tensor bmm(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::
 /// x (...,in) times weight (out,in) transposed, plus bias (out) if defined -> (...,out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
+// ---- convolution ----------------------------------------------------------------------------------------------------
+
+/// How a kernel slides along an axis that has `padding` zeros put before and after it.
+struct Window {
+  std::ptrdiff_t kernel;
+  std::ptrdiff_t stride = 1;
+  std::ptrdiff_t padding = 0;
+};
+
+/// Cross-correlation y[b,o,l] = bias[o] + sum_{c,k} weight[o,c,k] x[b,c,l stride + k - padding], x being 0 outside
+/// (what PyTorch calls conv1d): x (B,C,N), weight (O,C,K), bias (O) if defined -> (B,O,L), L = floor((N + 2 padding -
+/// K) / stride) + 1. Computed as unfold1d and a matrix product, which holds (B,C*K,L) numbers. Refuses a stride below
+/// 1, a negative padding, and a kernel that is empty or longer than N + 2 padding.
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, std::ptrdiff_t stride = 1,
+              std::ptrdiff_t padding = 0);
+/// The windows of x (B,C,N) as columns (B,C*K,L): y[b,c K + k,l] = x[b,c,l stride + k - padding]. Refusals as conv1d's.
+Tensor unfold1d(const Tensor& x, const Window& window);
+/// The adjoint of unfold1d: columns (B,C*K,L) added up where they were read -> (B,C,extent).
+Tensor fold1d(const Tensor& columns, const Window& window, std::size_t extent);
+
 // ---- shape ----------------------------------------------------------------------------------------------------------
 
 /// The same elements in another shape; at most one extent may be -1, as in `{n, -1}`, and is found from the others.

@@ -41,6 +41,7 @@ OPS = {
     "softmax": lambda x, axis: torch.softmax(x, axis), "log_softmax": lambda x, axis: torch.log_softmax(x, axis),
     "cumsum": lambda x, axis: torch.cumsum(x, axis),
     "matmul": torch.matmul, "bmm": torch.bmm, "linear": F.linear,
+    "conv1d": lambda x, weight, bias=None, *, stride, padding: F.conv1d(x, weight, bias, stride, padding),
     "reshape": lambda x, shape: x.reshape(shape), "permute": lambda x, axes: x.permute(axes),
     "transpose": lambda x, axis0, axis1: x.transpose(axis0, axis1), "unsqueeze": lambda x, axis: x.unsqueeze(axis),
     "squeeze": lambda x, axis: x.squeeze(axis), "broadcast_to": lambda x, shape: x.broadcast_to(shape),
@@ -241,6 +242,16 @@ case("where", torch.tensor([True, False, True]), [1.0, NAN, 2.0], [INF, 3.0, NAN
 for reduction in ["none", "mean", "sum"]:
     for shape in [(), (5,), (3, 4), (0,), (2, 19)]:
         case("mse_loss", rounded(*shape), rounded(*shape), reduction=reduction)
+
+# ---- convolution: one channel, K = 1, stride above the kernel, kernel as long as the padded input, windows that read
+# padding only, no batch ---------------------------------------------------------------------------------------------------
+
+for x, out, kernel, stride, padding in [((1, 1, 4), 1, 2, 1, 0), ((2, 3, 7), 2, 3, 1, 1), ((2, 2, 9), 3, 3, 2, 0),
+                                        ((1, 2, 5), 2, 1, 1, 0), ((2, 1, 6), 2, 1, 3, 2), ((1, 2, 3), 2, 5, 1, 1),
+                                        ((2, 2, 2), 1, 2, 3, 4), ((1, 1, 1), 1, 1, 1, 0), ((0, 2, 5), 3, 3, 1, 1),
+                                        ((1, 3, 19), 4, 4, 3, 2)]:
+    case("conv1d", rounded(*x), rounded(out, x[1], kernel), rounded(out), stride=stride, padding=padding)
+case("conv1d", rounded(2, 2, 5), rounded(3, 2, 2), stride=2, padding=1)
 
 path = pathlib.Path(__file__).with_name("cases.jsonl")
 path.write_text("\n".join(lines) + "\n")

@@ -64,6 +64,8 @@ const std::map<std::string, Op>& ops() {
       {"matmul", OP(matmul(c.x(0), c.x(1)))},
       {"bmm", OP(bmm(c.x(0), c.x(1)))},
       {"linear", OP(linear(c.x(0), c.x(1), c.count() > 2 ? c.x(2) : Tensor()))},
+      {"conv1d", OP(conv1d(c.x(0), c.x(1), c.count() > 2 ? c.x(2) : Tensor(), c.get<std::ptrdiff_t>("stride"),
+                           c.get<std::ptrdiff_t>("padding")))},
 
       {"reshape", OP(reshape(c.x(0), c.get<std::vector<std::ptrdiff_t>>("shape")))},
       {"permute", OP(permute(c.x(0), c.axes("axes")))},
