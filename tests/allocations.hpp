@@ -3,6 +3,7 @@
 // the whole test program.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allocations {
 
