@@ -191,7 +191,7 @@ void Tape::run(Step* last, const Tensor& seed, bool keep) {
     last->adjoint = pool_new<Array>(seed.value());
     for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
       Step*& step = steps_[i];
-      if (step->adjoint != nullptr) step->backward(*step->adjoint);
+      if (step->adjoint != nullptr && step->runs) step->backward(*step->adjoint);
       if (step->retained) continue;
       if (keep) {
         pool_delete(std::exchange(step->adjoint, nullptr));
@@ -258,7 +258,10 @@ void Tape::want_only(const std::vector<std::vector<Step*>>& sources) {
   for (Step* step : steps_) {
     operands.clear();
     step->describe(operands);
-    for (const OperandInfo& operand : operands) step->wanted |= operand.source != nullptr && operand.source->wanted;
+    step->runs = std::any_of(operands.begin(), operands.end(), [](const OperandInfo& operand) {
+      return operand.source != nullptr && operand.source->wanted;
+    });
+    step->wanted |= step->runs;
   }
 }
 
@@ -267,7 +270,7 @@ void Tape::want_all() noexcept {
   for (Step* step : steps_) {
     if (step == nullptr) continue;
     pool_delete(std::exchange(step->adjoint, nullptr));
-    step->wanted = true;
+    step->wanted = step->runs = true;
     step->retained = step->leaf() != nullptr;
   }
 }
@@ -315,7 +318,7 @@ std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
   gradients[last->index] = seed;
   for (std::size_t i = gradients.size(); i-- > 0;) {
     Step* step = steps_[i];
-    if (!gradients[i].defined() || !step->wanted) continue;
+    if (!gradients[i].defined() || !step->runs) continue;
     const Tensor dy = gradients[i];
     step->backward(dy, gradients);
     if (!step->retained) gradients[i] = Tensor();

@@ -53,6 +53,7 @@ struct Step {
   Array* adjoint = nullptr;  // the gradient gathered so far, null while it is zero
   std::uint32_t index = 0;
   bool wanted = true;     // whether anybody asks for its gradient
+  bool runs = true;       // whether anybody asks for an operand's gradient, so that the rule has something to do
   bool retained = false;  // whether its adjoint is read after the backward pass
 };
 
