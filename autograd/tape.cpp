@@ -6,9 +6,7 @@
 namespace TAPEGRAD {
 namespace {
 
-thread_local Tape* open_tape = nullptr;  // what ops record on: the newest tape, or null while a NoTape lives
-thread_local Tape* newest_tape = nullptr;
-thread_local int no_tapes = 0;
+thread_local Scope* innermost = nullptr;
 std::atomic<std::uint64_t> next_id{1};
 
 /// Stands on the tape for a Tensor that the user made; its adjoint becomes the Tensor's gradient.
@@ -27,35 +25,25 @@ struct LeafStep final : Step {
 
 // ---- opening and closing ------------------------------------------------------------------------------------------
 
-Tape* Tape::open() { return open_tape; }
+Scope::Scope(Tape* tape) : tape_(tape), outer_(innermost) { innermost = this; }
 
-static void choose_open_tape() { open_tape = no_tapes == 0 ? newest_tape : nullptr; }
-
-Tape::Tape() : id_(next_id++), outer_(newest_tape) {
-  newest_tape = this;
-  choose_open_tape();
-}
-
-Tape::~Tape() {
-  restart();
-  for (std::byte* chunk : chunks_) pool_deallocate(chunk, kChunk);
-  // Usually this is the innermost tape; one that lived on the heap may be closed out of order.
-  for (Tape** link = &newest_tape; *link != nullptr; link = &(*link)->outer_) {
+Scope::~Scope() {
+  // Usually this is the innermost scope; one that lived on the heap may be closed out of order.
+  for (Scope** link = &innermost; *link != nullptr; link = &(*link)->outer_) {
     if (*link == this) {
       *link = outer_;
       break;
     }
   }
-  choose_open_tape();
 }
 
-NoTape::NoTape() {
-  ++no_tapes;
-  choose_open_tape();
-}
-NoTape::~NoTape() {
-  --no_tapes;
-  choose_open_tape();
+Tape* Tape::open() { return innermost == nullptr ? nullptr : innermost->tape_; }
+
+Tape::Tape() : Scope(this), id_(next_id++) {}
+
+Tape::~Tape() {
+  restart();
+  for (std::byte* chunk : chunks_) pool_deallocate(chunk, kChunk);
 }
 
 void* Tape::allocate(std::size_t bytes) {
@@ -173,7 +161,7 @@ Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& o
     require(options.seed.shape() == y.shape(), who, "the seed must have the output's shape", options.seed.shape(),
             y.shape());
   }
-  require(!options.create_graph || open_tape == this, who, "create_graph needs this tape to be the innermost open one");
+  require(!options.create_graph || open() == this, who, "create_graph needs this tape to be the innermost open one");
   for (const Step* step : leaves_) {
     require(step->leaf()->shape() == step->shape, who, "a leaf's shape must stay as it was when it was recorded",
             step->leaf()->shape(), step->shape);

@@ -123,13 +123,27 @@ struct BackwardOptions {
   bool create_graph = false;  // record the pass itself, so that gradients can be differentiated; implies keep
 };
 
-/// Records the ops of this thread from its construction on, unless a newer Tape is open.
-class Tape {
+/// What this thread's ops record on, from its construction on, until it or a newer one is closed.
+class Scope {
+ public:
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ protected:
+  explicit Scope(Tape* tape);
+  ~Scope();
+
+ private:
+  friend class Tape;
+  Tape* tape_;
+  Scope* outer_;
+};
+
+/// Records the ops of this thread from its construction on, unless a newer Tape or NoTape is open.
+class Tape : public Scope {
  public:
   Tape();
   ~Tape();
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
 
   /// The innermost open tape of this thread; null when there is none, which means inference.
   static Tape* open();
@@ -188,20 +202,15 @@ class Tape {
   static constexpr std::size_t kChunk = 64 * 1024;
 
   std::uint64_t id_;
-  Tape* outer_;
   PoolVector<Step*> steps_;
   PoolVector<Step*> leaves_;
   PoolVector<std::byte*> chunks_;
   std::size_t used_ = 0;
 };
 
-/// While it lives, this thread records nothing, as if no tape were open; a Tape made meanwhile waits as well.
-class NoTape {
- public:
-  NoTape();
-  ~NoTape();
-  NoTape(const NoTape&) = delete;
-  NoTape& operator=(const NoTape&) = delete;
+/// While it lives, this thread records nothing, as if no tape were open; but a Tape made meanwhile records.
+struct NoTape : Scope {
+  NoTape() : Scope(nullptr) {}
 };
 
 // ---- record -------------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ TEST_CASE("what can't be checked is said, not guessed") {
   check_refused([&] { grad_grad_check([](const auto&) { return Tensor(); }, {x}); }, "f must return a Tensor");
   check_refused([&] { grad_check([](const auto& xs) { return xs[0]; }, {x}, {.step = 0}); }, "the step must be");
   const NoTape pause;
-  check_refused([&] { grad_check([](const auto& xs) { return exp(xs[0]); }, {x}); }, "no NoTape may be alive");
+  CHECK(grad_check([](const auto& xs) { return exp(xs[0]); }, {x}).passed);
 }
 
 TEST_CASE("a gradient check leaves inputs, gradients and the open tape alone") {

@@ -355,7 +355,10 @@ TEST_CASE("nothing is recorded while a NoTape lives", "[tape]") {
       CHECK(Tape::open() == nullptr);
     }
     CHECK(Tape::open() == nullptr);
-    Tape waiting;
+    {
+      Tape inner;
+      CHECK((x * 3).requires_grad());
+    }
     CHECK(Tape::open() == nullptr);
     CHECK(elements(tape.gradient(y, {x}, {.keep = true})[0]) == Reals{4});
     CHECK_THROWS_AS(tape.gradient(y, {x}, {.create_graph = true}), Error);
