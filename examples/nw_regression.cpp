@@ -92,39 +92,34 @@ Numbers train(nn::NadarayaWatson& net, const Tensor& x, const Tensor& y, std::si
   return losses;
 }
 
-/// Trains at the learning rate that was asked for, or at the textbook's. A table of the user's is trained at a tenth of
-/// that (one width that all points pull at: less where they are more than the textbook's 50), and from the start at
-/// half of it again if the loss has risen: with too large a step w lands where its gradient vanishes.
-Numbers fit(nn::NadarayaWatson& net, const Problem& problem, const Options& options, std::size_t epochs, bool quiet) {
-  const bool users = !options.csv.empty(), chosen = users && options.learning_rate == 0;
-  const double most = net.w.size() == 1 ? std::min(0.05, 2.5 / static_cast<double>(problem.x.size())) : 0.05;
-  double rate = chosen ? most : options.learning_rate > 0 ? options.learning_rate : 0.5;
-  const Array start = net.w.value();
-  for (int attempt = 1;; ++attempt, rate /= 2) {
-    std::cout << text("learning rate %g\n", rate);
-    net.w.mutable_value() = start;
-    const Numbers losses =
-        train(net, problem.x_scale.to_tensor(problem.x), problem.y_scale.to_tensor(problem.y), epochs, rate, quiet);
-    const double first = losses.front(), last = losses.back();
-    if (last < first || (users && last <= 1.0001 * first)) return losses;  // the user's y may leave nothing to learn
-    if (chosen && attempt < 12) {
-      std::cout << text("the loss went from %g to %g: again from the start, at half the learning rate\n", first, last);
-      continue;
-    }
-    const char* what = std::isfinite(last) ? "training did not lower the loss" : "training diverged";
-    throw std::runtime_error(text("%s: %g in epoch 1, %g %s %zu, at learning rate %g; try another --learning-rate",
-                                  what, first, last, std::isfinite(last) ? "after epoch" : "in epoch",
-                                  std::isfinite(last) ? epochs : losses.size(), rate));
+/// The textbook's 0.5 for its data. A table's x is measured in widths of a kernel, so its gradients are larger: a
+/// tenth, and with one width, at which all points pull, less where they are more than the textbook's 50.
+double default_rate(const Options& options, std::size_t points) {
+  if (options.csv.empty()) return 0.5;
+  return options.shared_width ? 0.05 * std::min(1.0, 50 / static_cast<double>(points)) : 0.05;
+}
+
+/// Throws unless training has lowered the loss; a table may leave nothing to learn, as a constant y does.
+void require_learned(const Numbers& losses, bool table) {
+  const double first = losses.front(), last = losses.back();
+  if (last < first || (table && last <= 1.0001 * first)) return;
+  if (!std::isfinite(last)) {
+    throw std::runtime_error(
+        text("training diverged: the loss is not finite in epoch %zu; try a smaller --learning-rate", losses.size()));
   }
+  throw std::runtime_error(
+      text("training did not lower the loss: %g before, %g after %zu epochs; try another --learning-rate", first, last,
+           losses.size() - 1));
 }
 
 /// Parametric pooling, after training. There a query had n-1 keys, and each of the n-1 weights belongs to a position
-/// among them; so predictions use the first n-1 points.
+/// among them; so predictions use the first n-1 points. One shared width takes all of them.
 Estimate pool_by_training(const Problem& problem, nn::NadarayaWatson& net) {
   const Tensor x = problem.x_scale.to_tensor(problem.x), y = problem.y_scale.to_tensor(problem.y);
   const Tensor queries = problem.x_scale.to_tensor(problem.test_x);
+  const std::size_t keys = net.w.size() == 1 ? x.size() : net.w.size();
   const auto first = [&](const Tensor& t) {
-    return broadcast_to(slice(t, 0, 0, -1), Shape{queries.size(), t.size() - 1});
+    return broadcast_to(slice(t, 0, 0, static_cast<std::ptrdiff_t>(keys)), Shape{queries.size(), keys});
   };
   Estimate estimate;
   estimate.curve = problem.y_scale.to_units(net(queries, first(x), first(y)));
@@ -166,13 +161,17 @@ void job(const examples::Common& common, const Options& options) {
                       problem.y_scale.unit);
   }
   nn::NadarayaWatson net(options.shared_width ? 1 : n - 1, rng);
-  std::cout << text("training %zu weight%s on %zu points, each predicted from the %zu others\n", net.w.size(),
-                    net.w.size() == 1 ? "" : "s, one per key position,", n, n - 1);
-  const Numbers losses = fit(net, problem, options, epochs, common.quiet);
+  const double rate = options.learning_rate > 0 ? options.learning_rate : default_rate(options, n);
+  std::cout << text("training %zu weight%s on %zu points, each predicted from the %zu others; learning rate %g\n",
+                    net.w.size(), net.w.size() == 1 ? "" : "s, one per key position,", n, n - 1, rate);
+  const Numbers losses = train(net, problem.x_scale.to_tensor(problem.x), problem.y_scale.to_tensor(problem.y), epochs,
+                               rate, common.quiet);
+  require_learned(losses, !options.csv.empty());
   std::cout << text("after training, loss %.6f\n", losses.back());
   print_widths(problem, net.w);
-  std::cout << text("predictions use the first %zu training points: a key position has a weight, and there are %zu\n\n",
-                    n - 1, n - 1);
+  if (!options.shared_width) {
+    std::cout << text("predictions use the first %zu training points, one for each weight\n", n - 1);
+  }
 
   Estimate average = pool_by_kernel(problem, nn::Kernel::constant, 1);
   Estimate fixed = pool_by_kernel(problem, kernel, width / unit);
@@ -185,7 +184,7 @@ void job(const examples::Common& common, const Options& options) {
   learned.column = "parametric";
 
   const std::vector<Estimate> estimates = {average, fixed, learned};
-  std::cout << examples::terminal_plot(panel_of(problem, learned, 50));
+  std::cout << '\n' << examples::terminal_plot(panel_of(problem, learned, 50));
   print_errors(problem, estimates);
   write_results(common.out, problem, estimates, losses);
 }

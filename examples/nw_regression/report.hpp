@@ -28,7 +28,7 @@ inline double rmse(const Numbers& predictions, const Numbers& targets, double un
     squares += difference * difference;
     ++count;
   }
-  return unit * std::sqrt(squares / static_cast<double>(count));
+  return count > 0 ? unit * std::sqrt(squares / static_cast<double>(count)) : NAN;
 }
 
 /// The learned widths 1 / |w|, in the units of x.

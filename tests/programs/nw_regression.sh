@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# The program nw_regression as a user runs it: results, pictures, the user's own table, and what it refuses.
+set -euo pipefail
+program=$1/examples/nw_regression
+source_root=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  for file in stdout stderr; do
+    if [ -s "$file" ]; then sed "s/^/  $file: /" "$file" | tail -5 >&2; fi
+  done
+  exit 1
+}
+
+# run CODE ARGUMENTS...: runs the program and checks its exit code; a failure is one line on stderr.
+run() {
+  local expected=$1 code=0
+  shift
+  "$program" "$@" >stdout 2>stderr </dev/null || code=$?
+  [ "$code" = "$expected" ] || fail "nw_regression $*: exit code $code, expected $expected"
+  if [ "$expected" != 0 ] && [ "$(wc -l <stderr)" != 1 ]; then fail "nw_regression $*: not one line on stderr"; fi
+}
+
+losses() { sed -n 's/^epoch [0-9]*, loss //p' stdout; }
+
+# error COLUMN NAME: a number of the table of errors; column 1 is "left out".
+error() { awk -v column="$1" -v name="  $2" 'index($0, name) == 1 { sub(/.*[a-z)]  +/, ""); print $column }' stdout; }
+
+below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0 < b + 0) }'; }
+
+check_pictures() {
+  local picture
+  for picture in estimators loss attention; do
+    [ "$(head -c 8 "$1/$picture.png" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || fail "$picture.png is no PNG"
+    grep -q '</svg>' "$1/$picture.svg" || fail "$picture.svg is not a whole SVG"
+  done
+}
+
+have_gnuplot=false
+if command -v "${GNUPLOT:-gnuplot}" >/dev/null; then have_gnuplot=true; fi
+
+# The textbook's data.
+run 0 --quick --out first
+[ "$(losses | wc -l)" = 20 ] || fail "--quick: not 20 epochs"
+[ "$(grep -cE '^epoch [0-9]+, loss [0-9]+\.[0-9]{6}$' stdout)" = 20 ] || fail "the form of the loss lines"
+below "$(losses | tail -1)" "$(losses | head -1)" || fail "the loss did not fall"
+below "$(error 1 parametric)" "$(error 1 non-parametric)" || fail "trained weights are not better than the kernel"
+below "$(error 1 non-parametric)" "$(error 1 average)" || fail "the kernel is not better than the average"
+below "$(error 2 parametric)" "$(error 2 average)" || fail "trained weights are not nearer the truth than the average"
+grep -q 'first 49 training points' stdout || fail "it does not say which points it predicts from"
+[ "$(wc -l <first/predictions.csv)" = 61 ] || fail "predictions.csv: not 60 rows below a header"
+[ "$(sed -n 61p first/predictions.csv | cut -d, -f1)" = 5.9 ] || fail "predictions.csv does not end at x = 5.9"
+[ "$(wc -l <first/left_out.csv)" = 51 ] || fail "left_out.csv: not 50 rows below a header"
+if $have_gnuplot; then check_pictures first; fi
+sed 's|first/|second/|g' stdout >first.txt
+
+# The same seed, the same output; another seed, another.
+run 0 --quick --out second --seed 0
+diff first.txt stdout >/dev/null || fail "the same seed gave another output"
+diff first/predictions.csv second/predictions.csv >/dev/null || fail "the same seed gave other predictions"
+run 0 --quick --out second --seed 1
+if diff first/predictions.csv second/predictions.csv >/dev/null; then fail "--seed changes nothing"; fi
+
+# Without gnuplot: it says so, and writes the pictures' data.
+GNUPLOT=/none run 0 --quick --out bare --epochs 3
+grep -q 'gnuplot is not installed' stderr || fail "a missing gnuplot is not told"
+for picture in estimators loss attention; do
+  [ -s "bare/$picture.csv" ] || fail "without gnuplot, $picture.csv is missing"
+done
+[ "$(losses | wc -l)" = 3 ] || fail "--epochs 3: not 3 epochs"
+
+# Other kernels, and one shared width.
+export GNUPLOT=/none  # quicker
+run 0 --quick --out bare --kernel constant
+[ "$(error 1 non-parametric)" = "$(error 1 average)" ] || fail "the constant kernel is not average pooling"
+run 0 --quick --out bare --kernel epanechikov --width 0.5
+run 0 --quick --out bare --kernel boxcar --width 0.01
+grep -q 'no prediction (nan)' stdout || fail "points without a key in reach are not told"
+run 0 --quick --out bare --shared-width
+grep -q '^learned width' stdout || fail "--shared-width: not one width"
+
+# The user's own table.
+run 0 --csv "$source_root/examples/data/cars.csv" --out cars
+[ "$(losses | wc -l)" = 100 ] || fail "cars: not 100 epochs"
+[ "$(error 1 average)" = 26.031 ] || fail "cars: average pooling's left-out error is not 26.031"  # n/(n-1) deviations
+below "$(error 1 non-parametric)" 17 || fail "cars: the kernel's left-out error is not below 17"
+below "$(error 1 parametric)" 17 || fail "cars: the trained left-out error is not below 17"
+head -1 cars/predictions.csv | grep -q '^speed,' || fail "cars: predictions.csv has no column speed"
+awk -F, 'NR > 1 && ($1 < 4 || $1 > 25 || $3 < 2 || $3 > 120 || $4 < 2 || $4 > 120) { bad = 1 } END { exit bad }' \
+  cars/predictions.csv || fail "cars: a prediction is outside the data"
+run 0 --csv "$source_root/examples/data/cars.csv" --x dist --y speed --out cars --quick
+
+# Scales, orders and sizes that a table may have: the error must scale with y.
+awk -F, 'NR > 1 { printf "%s;%s\n", $1 * 1e30, $2 * 1e-20 }' "$source_root/examples/data/cars.csv" | sort -r >scaled.csv
+run 0 --csv scaled.csv --out scaled
+[ "$(error 1 average)" = 2.6031e-19 ] || fail "the error of a scaled table"
+below "$(error 1 parametric)" 1.7e-19 || fail "a scaled table is learned worse"
+printf 'x\ty\n1\t2\n2\t4\n3\t9\n' >three.csv
+run 0 --csv three.csv --out three
+printf 'x,y\n1,7\n2,7\n2,7\n4,7\n' >constant.csv
+run 0 --csv constant.csv --out constant
+[ "$(error 1 parametric)" = 0 ] || fail "a constant y is not learned exactly"
+
+# What is refused: exit code 2, one line, and what the output folder holds stays.
+mkdir kept
+echo earlier >kept/predictions.csv
+refuse() {
+  run 2 --out kept "$@"
+  [ "$(cat kept/predictions.csv)" = earlier ] && [ "$(ls -A kept)" = predictions.csv ] || fail "$*: the folder changed"
+}
+printf '' >empty.csv
+printf 'x\n1\n2\n3\n' >one.csv
+printf 'x,y\n1,2\n3,4\n' >two.csv
+printf 'x,y\n1,2\n2,zwei\n3,4\n' >word.csv
+printf 'x,y\n1,2\n2,3\n3,nan\n' >nan.csv
+printf 'x,y\n1,2\n1,3\n1,4\n' >equal.csv
+printf 'x,y\n-1e308,2\n0,3\n1e308,4\n' >wide.csv
+awk 'BEGIN { for (i = 0; i < 4001; ++i) print i "," i % 7 }' >long.csv
+for table in missing empty one two word nan equal wide long; do
+  refuse --csv $table.csv
+  grep -q "$table.csv" stderr || fail "$table.csv: the refusal does not name it"
+done
+refuse --csv word.csv && grep -q 'line 3' stderr || fail "a word among numbers: no line number"
+refuse --csv nan.csv && grep -q 'line 4' stderr || fail "NaN: no line number"
+refuse --csv three.csv --x z
+refuse --x x
+refuse --kernel triangle
+for width in 0 -1 nan inf 1e-9 wide; do refuse --width $width; done
+for epochs in 0 -1 1.5 many; do refuse --epochs $epochs; done
+for rate in 0 -1 nan inf fast; do refuse --learning-rate $rate; done
+refuse --seed -1
+refuse --no-such-option
+run 2 --out kept/predictions.csv
+[ "$(cat kept/predictions.csv)" = earlier ] || fail "a file in the output folder's place was changed"
+if [ "$(id -u)" != 0 ]; then
+  mkdir locked
+  chmod a-w locked
+  run 2 --out locked
+fi
+
+# A failed job: exit code 1, one line, nothing written.
+run 1 --out kept --learning-rate 1e30
+grep -q 'epoch 2' stderr || fail "divergence: the epoch is not named"
+run 1 --out kept --learning-rate 1e-30 --quick
+[ "$(cat kept/predictions.csv)" = earlier ] && [ "$(ls -A kept)" = predictions.csv ] || fail "a failed job wrote"
+
+run 0 --help
+for option in csv x y kernel width shared-width epochs learning-rate seed out quick; do
+  grep -q -- "--$option" stdout || fail "--help does not show --$option"
+done
+echo "nw_regression: ok"
