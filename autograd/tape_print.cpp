@@ -18,6 +18,8 @@ std::string kind_of(const OperandInfo& operand) { return *operand.kind == '\0' ?
 
 std::string shape_text(const OperandInfo& operand) { return operand.shape ? to_text(*operand.shape) : "(?)"; }
 
+std::string numbered(const char* text, std::size_t number) { return std::string(text).append(std::to_string(number)); }
+
 /// Text inside the quotes of a DOT string.
 std::string escaped(std::string_view text) {
   std::string result;
@@ -34,15 +36,15 @@ Row row_of(const Step& step, std::size_t& total) {
   Row row{std::to_string(step.index), step.name, "", to_text(step.shape), ""};
   const auto save = [&](const std::string& name, std::size_t bytes) {
     if (bytes == 0) return;
-    row[4].append(row[4].empty() ? "" : ", ").append(name + " " + std::to_string(bytes));
+    row[4].append(row[4].empty() ? "" : ", ").append(name).append(numbered(" ", bytes));
     total += bytes;
   };
   const std::vector<OperandInfo> operands = operands_of(step);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const OperandInfo& operand = operands[i];
-    const std::string name = "x" + std::to_string(i);
-    const std::string from = operand.source ? "#" + std::to_string(operand.source->index) : kind_of(operand);
-    row[2].append(i == 0 ? "" : ", ").append(name + " " + from + " " + shape_text(operand));
+    const std::string name = numbered("x", i);
+    const std::string from = operand.source ? numbered("#", operand.source->index) : kind_of(operand);
+    row[2].append(i == 0 ? "" : ", ").append(name).append(" ").append(from).append(" ").append(shape_text(operand));
     save(name, operand.saved);
   }
   save("y", step.saved_output_bytes());
@@ -60,9 +62,10 @@ void Tape::print(std::ostream& out) const {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   for (const Row& row : rows) {
-    std::string line = std::string(widths[0] - row[0].size(), ' ') + row[0];  // numbers stand at the right
+    std::string line(widths[0] - row[0].size(), ' ');  // numbers stand at the right
+    line.append(row[0]);
     for (std::size_t i = 1; i < row.size(); ++i) {
-      line += "  " + row[i] + std::string(widths[i] - row[i].size(), ' ');
+      line.append(2, ' ').append(row[i]).append(widths[i] - row[i].size(), ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
@@ -87,7 +90,7 @@ std::string Tape::to_dot() const {
         dot << "  s" << operand.source->index << " -> s" << step->index << ";\n";
         continue;
       }
-      const std::string node = "c" + std::to_string(step->index) + "_" + std::to_string(i);
+      const std::string node = numbered("c", step->index).append(numbered("_", i));
       dot << "  " << node << " [label=\"" << kind_of(operand) << "\\n"
           << shape_text(operand) << "\", shape=plaintext, fontcolor=gray40];\n"
           << "  " << node << " -> s" << step->index << " [color=gray60];\n";
