@@ -57,6 +57,7 @@ class Case {
   Tensor x(std::size_t i) { return input<Tensor>(i, "f64"); }
   Index index(std::size_t i) { return input<Index>(i, "i64"); }
   Mask mask(std::size_t i) { return input<Mask>(i, "bool"); }
+  bool is_mask(std::size_t i) const { return i < count() && std::holds_alternative<Mask>(inputs_[i]); }
   std::vector<Tensor> all() {
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < count(); ++i) tensors.push_back(x(i));

@@ -21,6 +21,27 @@ counts = {}
 def axes_of(x, axis):
     return tuple(axis) if axis else tuple(range(x.dim()))
 
+def allowed(lengths, keys):
+    mask = torch.arange(keys) < lengths.unsqueeze(-1)
+    return mask if mask.dim() == 3 else mask.unsqueeze(1)
+
+
+def masked_softmax(scores, mask):
+    """Softmax among the kept scores; a row of none is zeros, as in PyTorch's fused attention, not NaN."""
+    mask = mask.broadcast_to(scores.shape)
+    nothing = ~mask.any(-1, keepdim=True)
+    return torch.softmax(scores.masked_fill(~mask & ~nothing, -INF), -1).masked_fill(nothing, 0.0)
+
+
+def attention(q, k, v, mask, is_causal):
+    """Composed, since PyTorch's fused attention has no second derivative."""
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if mask is not None and mask.dtype != torch.bool:
+        scores = scores + mask
+    keep = mask if mask is not None and mask.dtype == torch.bool else torch.ones((), dtype=torch.bool)
+    if is_causal:
+        keep = keep & torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    return masked_softmax(scores, keep) @ v
 
 
 OPS = {
@@ -53,6 +74,8 @@ OPS = {
     "index_select": lambda x, index, axis: x.index_select(axis, index),
     "gather": lambda x, index, axis: x.gather(axis, index),
     "masked_select": torch.masked_select, "masked_fill": lambda x, mask, value: x.masked_fill(mask, value),
+    "masked_softmax": lambda x, lengths: masked_softmax(x, allowed(lengths, x.shape[-1])),
+    "scaled_dot_product_attention": lambda q, k, v, mask=None, *, is_causal: attention(q, k, v, mask, is_causal),
     "where": torch.where, "mse_loss": lambda a, b, reduction: F.mse_loss(a, b, reduction=reduction),
 }
 
@@ -252,6 +275,25 @@ for x, out, kernel, stride, padding in [((1, 1, 4), 1, 2, 1, 0), ((2, 3, 7), 2, 
                                         ((1, 3, 19), 4, 4, 3, 2)]:
     case("conv1d", rounded(*x), rounded(out, x[1], kernel), rounded(out), stride=stride, padding=padding)
 case("conv1d", rounded(2, 2, 5), rounded(3, 2, 2), stride=2, padding=1)
+
+# ---- attention: rows without a key, one head, one key, no batch, masks that broadcast over each leading axis ------------
+
+for shape, lengths in [((2, 3, 4), [1, 4]), ((2, 3, 4), [0, 2]), ((2, 2, 3), [[1, 3], [0, 2]]), ((1, 1, 1), [1]),
+                       ((1, 1, 4), [0]), ((2, 1, 19), [17, 8]), ((3, 2, 1), [1, 0, 1]), ((0, 2, 3), [])]:
+    case("masked_softmax", rounded(*shape, scale=2), torch.tensor(lengths, dtype=torch.int64))
+case("masked_softmax", [[[-2e6, 5.0, 1e9]]], torch.tensor([1]))
+for (b, h, q, k, d, v), mask in [((1, 1, 1, 1, 1, 1), None), ((2, 3, 4, 5, 3, 2), None), ((1, 2, 3, 1, 4, 3), None),
+                                 ((2, 1, 2, 17, 1, 9), (2, 1, 1, 17)), ((2, 2, 3, 4, 2, 3), (2, 2, 3, 4)),
+                                 ((2, 2, 3, 4, 2, 3), (2, 1, 1)), ((2, 2, 3, 4, 2, 3), (2, 1, 3, 1)),
+                                 ((2, 2, 3, 4, 2, 3), (4,)), ((2, 2, 3, 4, 2, 3), ()), ((0, 2, 3, 4, 2, 3), (3, 4)),
+                                 ((1, 1, 66, 3, 2, 1), (66, 1))]:
+    for is_causal in [False, True]:
+        qkv = rounded(b, h, q, d), rounded(b, h, k, d), rounded(b, h, k, v)
+        if mask is None:
+            case("scaled_dot_product_attention", *qkv, is_causal=is_causal)
+            continue
+        case("scaled_dot_product_attention", *qkv, torch.rand(mask) < 0.5, is_causal=is_causal)
+        case("scaled_dot_product_attention", *qkv, rounded(*mask), is_causal=is_causal)
 
 path = pathlib.Path(__file__).with_name("cases.jsonl")
 path.write_text("\n".join(lines) + "\n")

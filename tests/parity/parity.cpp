@@ -17,6 +17,16 @@ namespace {
 
 using Op = std::function<Tensor(Case&)>;
 
+Tensor attention(Case& c) {
+  AttentionOptions options{.causal = c.get<bool>("is_causal")};
+  if (c.is_mask(3)) {
+    options.mask = c.mask(3);
+  } else if (c.count() > 3) {
+    options.additive_mask = c.x(3);
+  }
+  return scaled_dot_product_attention(c.x(0), c.x(1), c.x(2), options);
+}
+
 /// A lambda over the case c that returns the expression.
 #define OP(...) [](Case& c) -> Tensor { return __VA_ARGS__; }
 
@@ -87,6 +97,9 @@ const std::map<std::string, Op>& ops() {
       {"masked_select", OP(masked_select(c.x(0), c.mask(1)))},
       {"masked_fill", OP(masked_fill(c.x(0), c.mask(1), c.get<Real>("value")))},
       {"where", OP(where(c.mask(0), c.x(1), c.x(2)))},
+
+      {"masked_softmax", OP(masked_softmax(c.x(0), c.index(1)))},
+      {"scaled_dot_product_attention", attention},
 
       {"mse_loss", OP(mse_loss(c.x(0), c.x(1), c.reduction()))},
   };
