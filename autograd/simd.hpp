@@ -56,7 +56,8 @@ inline Real sum_lanes(const Batch& batch) {
 inline Real max(const Real* x, std::size_t n) {
   constexpr Real kLowest = -std::numeric_limits<Real>::infinity();
   Batch top(kLowest);
-  const auto take = [&](const Batch& b) { top = xsimd::select((b > top) || (b != b), b, top); };
+  // Not b != b, which xsimd 8 takes for false where b is NaN, against IEEE 754.
+  const auto take = [&](const Batch& b) { top = xsimd::select((b > top) || xsimd::isnan(b), b, top); };
   for (std::size_t i = 0; i + kWidth <= n; i += kWidth) take(Batch::load_unaligned(x + i));
   if (n % kWidth != 0) take(load_end(x, n, kLowest));
   alignas(64) Real lanes[kWidth];
