@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/kernels.hpp"
+
 namespace TAPEGRAD::nn {
 namespace {
 
@@ -19,6 +21,50 @@ Tensor join_heads(const Tensor& x) {
 Array xavier_uniform(std::size_t out, std::size_t in, Rng& rng) {
   const double bound = std::sqrt(6 / static_cast<double>(in + out));
   return rng.uniform({out, in}, -bound, bound);
+}
+
+void linear_rows_backward(std::size_t first, const Array& dy, const Array& x, const Array& weight, Sink<Array> dx,
+                          Sink<Array> dweight) {
+  const std::size_t rows = dy.shape().back();
+  const std::size_t in = weight.shape()[1];
+  const std::size_t n = x.size() / in;
+  if (Array* to = dx.buffer()) {
+    gemm({dy.data(), rows, Transpose::no}, {weight.data() + first * in, in, Transpose::no}, to->data(), in,
+         {n, in, rows}, 1, true);
+  }
+  if (Array* to = dweight.buffer()) {
+    gemm({dy.data(), rows, Transpose::yes}, {x.data(), in, Transpose::no}, to->data() + first * in, in, {rows, in, n},
+         1, true);
+  }
+}
+
+void linear_rows_backward(std::size_t first, const Tensor& dy, const Tensor& x, const Tensor& weight, Sink<Tensor> dx,
+                          Sink<Tensor> dweight) {
+  const std::size_t rows = dy.extent(-1);
+  const std::size_t in = weight.extent(1);
+  const std::size_t n = x.size() / in;
+  const auto start = static_cast<std::ptrdiff_t>(first);
+  const auto stop = static_cast<std::ptrdiff_t>(first + rows);
+  if (dx) dx += matmul(dy, slice(weight, 0, start, stop));
+  if (dweight) {
+    const Tensor part = matmul(reshape(dy, Shape{n, rows}), reshape(x, Shape{n, in}), Transpose::yes, Transpose::no);
+    dweight += unslice(part, 0, start, stop, 1, weight.shape());
+  }
+}
+
+/// linear(x, rows first, first + 1 ... of the weight) for x (B,T,in) -> (B,T,rows), without a copy of those rows.
+Tensor linear_rows(const Tensor& x, const Tensor& weight, std::size_t first, std::size_t rows) {
+  const std::size_t in = weight.extent(1);
+  require(x.extent(2) == in, "linear", "x's last axis must equal the weight's second", x.shape(), weight.shape());
+  Array y = empty_array({x.extent(0), x.extent(1), rows});
+  gemm({x.value().data(), in, Transpose::no}, {weight.value().data() + first * in, in, Transpose::yes}, y.data(), rows,
+       {x.size() / in, rows, in}, 1, false);
+  return record(
+      "linear", Tensor(std::move(y)),
+      [first]<class T>(Unread, const T& dy, const T& x, const T& weight, Sink<T> dx, Sink<T> dweight) {
+        linear_rows_backward(first, dy, x, weight, dx, dweight);
+      },
+      x, weight);
 }
 
 void require_sequences(const char* who, const Tensor& queries, const Tensor& keys, const Tensor& values) {
@@ -92,12 +138,11 @@ MultiHeadAttention::MultiHeadAttention(std::size_t size, std::size_t heads, Rng&
 }
 
 Tensor MultiHeadAttention::project(const Tensor& x, std::size_t part) const {
-  const auto first = static_cast<std::ptrdiff_t>(part * size_);
-  const auto last = static_cast<std::ptrdiff_t>((part + 1) * size_);
-  const Tensor bias = in_proj_bias.defined() ? slice(in_proj_bias, 0, first, last) : Tensor();
-  if (in_proj_weight.defined()) return linear(x, slice(in_proj_weight, 0, first, last), bias);
-  const Tensor* weights[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
-  return linear(x, *weights[part], bias);
+  const std::size_t first = part * size_;
+  const Tensor* apart[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
+  const Tensor y = in_proj_weight.defined() ? linear_rows(x, in_proj_weight, first, size_) : linear(x, *apart[part]);
+  if (!in_proj_bias.defined()) return y;
+  return y + slice(in_proj_bias, 0, static_cast<std::ptrdiff_t>(first), static_cast<std::ptrdiff_t>(first + size_));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
