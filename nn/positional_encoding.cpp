@@ -61,6 +61,12 @@ PositionalEncoding::PositionalEncoding(std::size_t width) : width_(width) {
   require(width > 0, "PositionalEncoding", "the width must be at least 1", width);
 }
 
+PositionalEncoding::PositionalEncoding(std::size_t width, double p, Rng& rng) : PositionalEncoding(width) {
+  require(p >= 0 && p <= 1, "PositionalEncoding", "p must be from 0 to 1", p);
+  p_ = p;
+  rng_ = &rng;
+}
+
 Tensor PositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
   require_rows(x, width_, "PositionalEncoding");
   const std::size_t n = x.extent(-2);
@@ -68,7 +74,8 @@ Tensor PositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
     table_ = sinusoids(n, width_, offset);
     table_offset_ = offset;
   }
-  return x + table_;
+  const Tensor y = x + table_;
+  return training() && p_ > 0 ? dropout(y, p_, *rng_) : y;
 }
 
 LearnedPositionalEncoding::LearnedPositionalEncoding(std::size_t length, std::size_t width, Rng& rng) {

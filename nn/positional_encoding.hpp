@@ -20,16 +20,20 @@ Tensor rotation(double delta, std::size_t d);
 /// delta = 0. Refuses an odd d, where it depends on i too.
 double offset_product(double delta, std::size_t d);
 
-/// Adds the sinusoids to x. No parameters and no longest sequence.
+/// Adds the sinusoids to x; then, in training, drops elements if asked to. No parameters and no longest sequence.
 class PositionalEncoding : public Module {
  public:
   explicit PositionalEncoding(std::size_t width);
+  /// With `dropout(x, p, rng)` in training. The Rng is the caller's and must outlive this. Refuses a p outside [0,1].
+  PositionalEncoding(std::size_t width, double p, Rng& rng);
 
   /// x (...,n,width), its first row at position `offset` -> x + sinusoids(n, width, offset).
   Tensor operator()(const Tensor& x, std::int64_t offset = 0);
 
  private:
   std::size_t width_;
+  double p_ = 0;
+  Rng* rng_ = nullptr;
   Tensor table_;  // of the last call: in training it is the same each time
   std::int64_t table_offset_ = 0;
 };

@@ -76,6 +76,20 @@ TEST_CASE("PositionalEncoding adds the sinusoids at any offset") {
   check_gradients([&](const auto& xs) { return square(encode(xs[0], 2)); }, {Tensor(rng.normal({2, 3, 5}))});
 }
 
+TEST_CASE("PositionalEncoding drops elements in training only") {
+  Rng rng(3);
+  nn::PositionalEncoding encode(50, 0.25, rng);
+  const Tensor x = full({40, 50}, 3);
+  const Tensor whole = x + nn::sinusoids(40, 50);
+  const Tensor y = encode(x);
+  const Mask kept = y != zeros({});
+  CHECK(static_cast<double>(count_true(kept)) / 2000 == Approx(0.75).margin(0.04));
+  check_close(y, keep_where(whole / Real(0.75), kept), 4 * kTight);
+  encode.eval();
+  check_close(encode(x), whole, 0);
+  check_refused([&] { nn::PositionalEncoding(4, 1.5, rng); }, "[PositionalEncoding] p must be from 0 to 1");
+}
+
 TEST_CASE("LearnedPositionalEncoding adds its rows and learns them") {
   Rng rng(2);
   nn::LearnedPositionalEncoding encode(200, 50, rng);
