@@ -29,12 +29,21 @@ void* request(std::size_t bytes, std::size_t alignment) {
     failed = true;
     throw std::bad_alloc();
   }
+  if (bytes > std::size_t{1} << 39) throw std::bad_alloc();  // AddressSanitizer's malloc would end the program
   if (bytes == 0) bytes = 1;
   void* block = alignment <= alignof(std::max_align_t)
                     ? std::malloc(bytes)
                     : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (block == nullptr) throw std::bad_alloc();
   return block;
+}
+
+void* request_or_null(std::size_t bytes, std::size_t alignment) noexcept {
+  try {
+    return request(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 // Not inlined: g++ would see a block of operator new that free takes, and warn.
@@ -47,6 +56,14 @@ void* operator new[](std::size_t bytes) { return request(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t line) { return request(bytes, static_cast<std::size_t>(line)); }
 void* operator new[](std::size_t bytes, std::align_val_t line) {
   return request(bytes, static_cast<std::size_t>(line));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return request_or_null(bytes, 1); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return request_or_null(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t line, const std::nothrow_t&) noexcept {
+  return request_or_null(bytes, static_cast<std::size_t>(line));
+}
+void* operator new[](std::size_t bytes, std::align_val_t line, const std::nothrow_t&) noexcept {
+  return request_or_null(bytes, static_cast<std::size_t>(line));
 }
 void operator delete(void* block) noexcept { give_back(block); }
 void operator delete[](void* block) noexcept { give_back(block); }
