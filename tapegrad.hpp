@@ -14,4 +14,5 @@
 #include "nn/module.hpp"
 #include "nn/nadaraya_watson.hpp"
 #include "nn/positional_encoding.hpp"
+#include "optim/adam.hpp"
 #include "optim/sgd.hpp"
