@@ -14,8 +14,9 @@ MAKEFLAGS += --no-print-directory
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
 
-run: build ## Learn a curve three ways: numbers in the terminal, pictures in out/
+run: build ## Train the regressor, then multi-head attention: numbers in the terminal, pictures in out/
 	$(BUILD)/examples/nw_regression --out out
+	$(BUILD)/examples/multihead_attention --out out
 
 test: ## Every test, in float and in double
 	$(call setup,$(BUILD))
