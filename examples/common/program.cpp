@@ -83,14 +83,15 @@ Progress::Progress(std::string what, std::size_t total, bool silent)
 
 Progress::~Progress() { finish(); }
 
-void Progress::update(std::size_t step, double loss) {
+void Progress::update(std::size_t step, std::optional<double> loss) {
   const Clock::time_point now = Clock::now();
   if (silent_ || now < next_) return;
   next_ = now + (live_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double speed = static_cast<double>(step) / std::max(seconds, 1e-9);
-  char line[80];
-  std::snprintf(line, sizeof line, "%s %zu/%zu  loss %.6g  %.3g/s", what_.c_str(), step, total_, loss, speed);
+  char line[80], shown_loss[32] = "";
+  if (loss) std::snprintf(shown_loss, sizeof shown_loss, "  loss %.6g", *loss);
+  std::snprintf(line, sizeof line, "%s %zu/%zu%s  %.3g/s", what_.c_str(), step, total_, shown_loss, speed);
   std::string text = line;
   if (step > 0 && step <= total_) text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
   // A longer line would wrap, and the next one could not overwrite it.

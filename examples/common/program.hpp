@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "examples/common/files.hpp"
@@ -35,8 +36,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `step` of `total` steps are done.
-  void update(std::size_t step, double loss);
+  /// `step` of `total` steps are done. Without a loss, none is shown.
+  void update(std::size_t step, std::optional<double> loss = {});
 
   /// Prints `text` as a line of its own on stdout, above the live line.
   void print(const std::string& text);
