@@ -132,7 +132,7 @@ void show_losses(const Numbers& attention, const Numbers& average, std::size_t p
                         {{false, std::log(static_cast<double>(pairs)), text("ln %zu: any value of the set", pairs)}}};
   panel.log_x = true;
   show("\n" + examples::terminal_plot(panel) + "  " + out + "/multihead_losses.csv");
-  draw(examples::Figure{"Learning to return the value beside a key", {panel}}, out + "/multihead_losses");
+  draw(examples::Figure{"Learning to return the value beside a key", {panel}}, out + "/multihead_training");
 }
 
 /// One map per head and set: rows are keys that are asked for, columns are keys that are there, and what is right is

@@ -18,7 +18,7 @@ awk '/the size of training/ { found = 1; if ($3 < 90 || $5 < 7.5 || $5 > 17.5 ||
 awk -F, 'NR > 1 { last = $2; average = $3 } END { exit !(NR == 301 && last < 0.1 && average > 2) }' \
   "$folder/out/multihead_losses.csv" || fail "losses: $(tail -1 "$folder/out/multihead_losses.csv")"
 
-for picture in heads losses; do
+for picture in heads training; do
   path=$folder/out/multihead_$picture
   { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
 done
