@@ -79,7 +79,7 @@ TEST_CASE("AdamW decays weights apart from the gradient") {
   AdamW adam({p}, {.learning_rate = 0.1, .weight_decay = 0.5});
   give_gradient(p, Tensor{0});
   adam.step();
-  CHECK(p.value().data()[0] == Approx(1.9));  // Adam would step by its whole rate, to 1.9 from any weight
+  CHECK(p.value().data()[0] == Approx(1.9));  // where Adam comes too, by its whole rate; then to 1.8
   adam.step();
   CHECK(p.value().data()[0] == Approx(1.805));
 }
