@@ -42,29 +42,36 @@ inline Batch keep_last(const Batch& batch, std::size_t n) {
   return xsimd::select(Batch::load_aligned(kLane.data()) <= Batch(static_cast<Real>(n)), batch, Batch(Real(0)));
 }
 
-/// The sum of a batch's lanes; its name in xsimd depends on the version.
+/// The sum of a batch's lanes.
 inline Real sum_lanes(const Batch& batch) {
-  alignas(64) Real lanes[kWidth];
-  batch.store_aligned(lanes);
-  for (std::size_t half = kWidth / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+#if XSIMD_VERSION_MAJOR < 10
+  return xsimd::hadd(batch);
+#else
+  return xsimd::reduce_add(batch);
+#endif
 }
 
 /// The largest of n elements; NaN if there is one, -inf of nothing.
 inline Real max(const Real* x, std::size_t n) {
   constexpr Real kLowest = -std::numeric_limits<Real>::infinity();
   Batch top(kLowest);
-  // Not b != b, which xsimd 8 takes for false where b is NaN, against IEEE 754.
-  const auto take = [&](const Batch& b) { top = xsimd::select((b > top) || xsimd::isnan(b), b, top); };
+  auto any_nan = xsimd::isnan(top);  // apart, since the processor's maximum loses a NaN
+  const auto take = [&](const Batch& b) {
+    top = xsimd::max(top, b);
+    any_nan = any_nan || xsimd::isnan(b);
+  };
   for (std::size_t i = 0; i + kWidth <= n; i += kWidth) take(Batch::load_unaligned(x + i));
   if (n % kWidth != 0) take(load_end(x, n, kLowest));
+  if (xsimd::any(any_nan)) return std::numeric_limits<Real>::quiet_NaN();
   alignas(64) Real lanes[kWidth];
   top.store_aligned(lanes);
-  Real result = lanes[0];
-  for (Real lane : lanes) result = lane > result || lane != lane ? lane : result;
-  return result;
+  Real even = lanes[0];
+  Real odd = lanes[1];
+  for (std::size_t i = 2; i < kWidth; i += 2) {
+    even = lanes[i] > even ? lanes[i] : even;
+    odd = lanes[i + 1] > odd ? lanes[i + 1] : odd;
+  }
+  return even > odd ? even : odd;
 }
 
 /// out = e^(x - shift); returns the sum of out. x and out may be the same.

@@ -26,16 +26,18 @@ void small_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_str
   const auto [m, n, k] = size;
   const std::size_t a_row = a.transpose == Transpose::yes ? 1 : a.stride;
   const std::size_t a_column = a.transpose == Transpose::yes ? a.stride : 1;
+  const bool b_is_rows = b.transpose == Transpose::no || (k == 1 && b.stride == 1);  // a column, transposed, is a row
   for (std::size_t i = 0; i < m; ++i) {
     Real* row = out + i * out_stride;
-    if (!add) std::fill_n(row, n, Real(0));
     for (std::size_t l = 0; l < k; ++l) {
       const Real factor = alpha * a.data[i * a_row + l * a_column];
-      if (b.transpose == Transpose::no) {
-        const Real* b_row = b.data + l * b.stride;
+      const Real* b_row = b.data + l * (b_is_rows ? b.stride : 1);
+      if (b_is_rows && l == 0 && !add) {
+        for (std::size_t j = 0; j < n; ++j) row[j] = factor * b_row[j];
+      } else if (b_is_rows) {
         for (std::size_t j = 0; j < n; ++j) row[j] += factor * b_row[j];
       } else {
-        for (std::size_t j = 0; j < n; ++j) row[j] += factor * b.data[j * b.stride + l];
+        for (std::size_t j = 0; j < n; ++j) row[j] = (l > 0 || add ? row[j] : 0) + factor * b_row[j * b.stride];
       }
     }
   }
@@ -131,6 +133,14 @@ void Product::fill(Array& out, bool add) const {
       transpose_b == Transpose::no) {
     dense_gemm(a->data(), b->data(), out.data(), m, n, batches * k, fa.columns, fb.columns, transpose_a, transpose_b,
                add);
+    return;
+  }
+
+  if (a_has_all && fb.batch == batch && out_batch == batch) {
+    for (std::size_t i = 0; i < batches; ++i) {
+      dense_gemm(a->data() + i * fa.rows * fa.columns, b->data() + i * fb.rows * fb.columns, out.data() + i * m * n, m,
+                 n, k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+    }
     return;
   }
 
