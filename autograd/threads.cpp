@@ -1,10 +1,6 @@
 #include "autograd/threads.hpp"
 
 #include <cblas.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "autograd/require.hpp"
 
 namespace TAPEGRAD {
@@ -14,8 +10,16 @@ void set_threads(int count) {
 #ifdef _OPENMP
   omp_set_num_threads(count);
 #endif
+}
+
+void keep_blas_to_one_thread() {
 #ifdef OPENBLAS_VERSION
-  openblas_set_num_threads(count);
+  const int ours = threads();
+  openblas_set_num_threads(1);  // an OpenBLAS built on OpenMP sets OpenMP's number as well
+#ifdef _OPENMP
+  omp_set_num_threads(ours);
+#endif
+  (void)ours;
 #endif
 }
 

@@ -4,6 +4,7 @@
 
 #include "autograd/kernels.hpp"
 #include "autograd/simd.hpp"
+#include "autograd/threads.hpp"
 
 namespace TAPEGRAD {
 namespace {
@@ -43,6 +44,24 @@ void small_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_str
   }
 }
 
+// From this many multiply-adds on, threads gain more than they cost.
+constexpr std::size_t kParallelWork = 1 << 22;
+
+/// One call of the BLAS, which may not use threads of its own: its results would depend on their number.
+void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
+               bool add) {
+  [[maybe_unused]] static const bool once = (keep_blas_to_one_thread(), true);
+  const auto flag = [](const Matrix& x) { return x.transpose == Transpose::yes ? CblasTrans : CblasNoTrans; };
+  const auto as_int = [](std::size_t extent) { return static_cast<int>(extent); };
+#ifdef TAPEGRAD_DOUBLE
+  const auto blas = cblas_dgemm;
+#else
+  const auto blas = cblas_sgemm;
+#endif
+  blas(CblasRowMajor, flag(a), flag(b), as_int(size.m), as_int(size.n), as_int(size.k), alpha, a.data, as_int(a.stride),
+       b.data, as_int(b.stride), add ? 1 : 0, out, as_int(out_stride));
+}
+
 /// What gemm takes: out is contiguous, and so are the factors.
 void dense_gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
                 std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
@@ -69,20 +88,20 @@ void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, c
     return;
   }
   if (m * n * k <= kFewProducts) return small_gemm(a, b, out, out_stride, size, alpha, add);
-  const auto flag = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
-  const auto as_int = [](std::size_t extent) {
+  for (std::size_t extent : {m, n, k, a.stride, b.stride, out_stride}) {
     require(extent <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
             "an extent must be one that the BLAS can count", extent);
-    return static_cast<int>(extent);
-  };
-  const Real beta = add ? 1 : 0;
-#ifdef TAPEGRAD_DOUBLE
-  cblas_dgemm(CblasRowMajor, flag(a.transpose), flag(b.transpose), as_int(m), as_int(n), as_int(k), alpha, a.data,
-              as_int(a.stride), b.data, as_int(b.stride), beta, out, as_int(out_stride));
-#else
-  cblas_sgemm(CblasRowMajor, flag(a.transpose), flag(b.transpose), as_int(m), as_int(n), as_int(k), alpha, a.data,
-              as_int(a.stride), b.data, as_int(b.stride), beta, out, as_int(out_stride));
-#endif
+  }
+  // Rows go to the BLAS in blocks that depend on the shape alone, so that the numbers are the same for any number of
+  // threads.
+  const std::size_t blocks = m * n * k < kParallelWork ? 1 : std::clamp<std::size_t>(m / 256, 1, 32);
+  const std::size_t rows = (m / blocks + 63) / 64 * 64;
+  const std::size_t a_step = a.transpose == Transpose::yes ? 1 : a.stride;
+  parallel_for((m + rows - 1) / rows, blocks > 1, [&](std::size_t block) {
+    const std::size_t first = block * rows;
+    blas_gemm({a.data + first * a_step, a.stride, a.transpose}, b, out + first * out_stride, out_stride,
+              {std::min(rows, m - first), n, k}, alpha, add);
+  });
 }
 
 Product matmul(const Array& a, const Array& b, Transpose transpose_a, Transpose transpose_b) {
@@ -137,10 +156,10 @@ void Product::fill(Array& out, bool add) const {
   }
 
   if (a_has_all && fb.batch == batch && out_batch == batch) {
-    for (std::size_t i = 0; i < batches; ++i) {
+    parallel_for(batches, m * n * k < kParallelWork && batches * m * n * k >= kParallelWork, [&](std::size_t i) {
       dense_gemm(a->data() + i * fa.rows * fa.columns, b->data() + i * fb.rows * fb.columns, out.data() + i * m * n, m,
                  n, k, fa.columns, fb.columns, transpose_a, transpose_b, add);
-    }
+    });
     return;
   }
 

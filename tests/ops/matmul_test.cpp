@@ -1,4 +1,5 @@
 #include "autograd/random.hpp"
+#include "autograd/threads.hpp"
 #include "tests/check.hpp"
 
 using namespace tapegrad;
@@ -160,4 +161,21 @@ TEST_CASE("factors that don't fit are refused") {
   check_refused([&] { matmul(Tensor{1, 2}, Tensor{1, 2, 3}); }, "[matmul] ");
   check_refused([&] { linear(Tensor{1, 2}, Tensor{{1, 2, 3}}); }, "[linear] x's last axis must equal");
   check_refused([&] { linear(Tensor{1, 2}, Tensor{{1, 2}}, Tensor{1, 2}); }, "[linear] the bias must be 1-D");
+}
+
+TEST_CASE("products are the same bits for any number of threads", "[matmul][threads]") {
+  Rng rng(3);
+  const Tensor a = rng.normal({600, 130});
+  const Tensor b = rng.normal({130, 200});
+  const Tensor stack = rng.normal({64, 40, 50});
+  const int before = threads();
+  set_threads(1);
+  const Tensor one = matmul(a, b);
+  const Tensor one_transposed = matmul(b, a, Transpose::yes, Transpose::yes);
+  const Tensor one_batch = bmm(stack, stack, Transpose::no, Transpose::yes);
+  set_threads(2);
+  CHECK(matmul(a, b).value() == one.value());
+  CHECK(matmul(b, a, Transpose::yes, Transpose::yes).value() == one_transposed.value());
+  CHECK(bmm(stack, stack, Transpose::no, Transpose::yes).value() == one_batch.value());
+  set_threads(before);
 }
