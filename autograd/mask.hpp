@@ -11,7 +11,8 @@
 
 namespace TAPEGRAD {
 
-/// A contiguous row-major array of plain elements, shared by handle: copies are cheap and see the same elements.
+/// A contiguous row-major array of plain elements. Copies are cheap, and yet each has its own elements: they are shared
+/// until one is written to.
 template <class Element>
 class PlainArray {
  public:
@@ -45,7 +46,10 @@ class PlainArray {
   std::size_t rank() const { return shape().size(); }
   std::size_t size() const { return contents_->elements.size(); }
   const Element* data() const { return contents_->elements.data(); }
-  Element* data() { return contents_->elements.data(); }
+  Element* data() {
+    if (contents_.use_count() > 1) contents_ = std::allocate_shared<Contents>(PoolAllocator<Contents>(), *contents_);
+    return contents_->elements.data();
+  }
   const Element* begin() const { return data(); }
   const Element* end() const { return data() + size(); }
 

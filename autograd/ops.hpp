@@ -68,6 +68,22 @@ Tensor operator*(Real a, const Tensor& b);
 Tensor operator/(const Tensor& a, Real b);
 Tensor operator/(Real a, const Tensor& b);
 
+/// A Tensor with an xtensor array or expression, which counts as a constant. (Constrained, so that they are chosen
+/// before xtensor's own operators, which would take a Tensor for a number.)
+template <class A, class B>
+concept TensorWithArray = (std::derived_from<std::remove_cvref_t<A>, Tensor> &&
+                           xt::is_xexpression<std::decay_t<B>>::value) ||
+                          (std::derived_from<std::remove_cvref_t<B>, Tensor> &&
+                           xt::is_xexpression<std::decay_t<A>>::value);
+template <class A, class B>
+requires TensorWithArray<A, B> Tensor operator+(A&& a, B&& b) { return Tensor(a) + Tensor(b); }
+template <class A, class B>
+requires TensorWithArray<A, B> Tensor operator-(A&& a, B&& b) { return Tensor(a) - Tensor(b); }
+template <class A, class B>
+requires TensorWithArray<A, B> Tensor operator*(A&& a, B&& b) { return Tensor(a) * Tensor(b); }
+template <class A, class B>
+requires TensorWithArray<A, B> Tensor operator/(A&& a, B&& b) { return Tensor(a) / Tensor(b); }
+
 /// The handle a is made to point to the result; other handles to a's old value keep it.
 template <class T>
 Tensor& operator+=(Tensor& a, const T& b) {
@@ -301,6 +317,7 @@ Tensor eye(std::size_t n);  ///< the identity matrix
 /// start, start + step, ... below stop (above it for a negative step). Refuses a step of 0.
 Tensor arange(Real start, Real stop, Real step = 1);
 Tensor arange(std::size_t n);  ///< 0, 1, ... n-1
+Tensor arange(std::floating_point auto n) = delete;  // it would be cut to an integer: give start and stop
 /// (..., classes) of zeros, with a one at each index. Refuses an index outside 0 ... classes-1.
 Tensor one_hot(const Index& index, std::size_t classes);
 

@@ -41,11 +41,13 @@ TEST_CASE("elements that do not fill the shape are refused", "[mask]") {
   CHECK_THROWS_WITH((Mask{{true}, {true, false}}), ContainsSubstring("rows must be equally long"));
 }
 
-TEST_CASE("copies of a mask see the same elements", "[mask]") {
-  Mask a{false, false};
-  const Mask b = a;
-  a.data()[1] = 1;
-  CHECK(elements(b) == Ints{0, 1});
+TEST_CASE("a copy of a mask has its own elements once one of the two is written to", "[mask]") {
+  Mask mask{true, false};
+  const Mask copy = mask;
+  CHECK(static_cast<const Mask&>(mask).data() == copy.data());
+  mask.data()[1] = 1;
+  CHECK(elements(copy) == Ints{1, 0});
+  CHECK(elements(mask) == Ints{1, 1});
 }
 
 TEST_CASE("masks combine elementwise and broadcast as NumPy does", "[mask]") {

@@ -53,6 +53,16 @@ TEST_CASE("ragged lists are refused", "[tensor]") {
   CHECK_THROWS_AS((Tensor{{}, {1}}), Error);
 }
 
+TEST_CASE("operators take an xtensor array or expression beside a Tensor", "[tensor]") {
+  const Parameter x(Tensor{1, 2});
+  const Array c = Tensor{3, 4}.value();
+  Tape tape;
+  const Tensor y = x * c + c * Real(2) * x - c / x;
+  CHECK(y.value()(1) == Approx(8 + 16 - 2));
+  tape.backward(sum(y));
+  CHECK(x.grad()(1) == Approx(4 + 8 + 1));
+}
+
 TEST_CASE("xtensor arrays and expressions make Tensors", "[tensor]") {
   const xt::xarray<double> doubles{{1, 2, 3}, {4, 5, 6}};
   const xt::xarray<int> integers{{1, 2, 3}, {4, 5, 6}};
