@@ -107,6 +107,35 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, int axis);
 Array running_sum(const Array& x, int axis, bool reverse);
 Tensor running_sum(const Tensor& x, int axis, bool reverse);
 
+// ---- normalisation
+// ---------------------------------------------------------------------------------------------------
+
+struct NormOptions {
+  bool centred;  // whether a row's mean is subtracted first
+  Real eps;      // added to the mean square that a row is divided by the root of
+};
+/// Rows of weight.size() elements, normalised, times weight, plus bias if there is one. Fills statistics (rows,3), for
+/// the backward pass.
+Array norm_values(const Array& x, const Array& weight, const Array* bias, const NormOptions& options,
+                  Array& statistics);
+/// Adds to the gradients that are not null.
+void norm_backward(const Array& dy, const Array& x, const Array& weight, const Array& statistics, bool centred,
+                   Array* dx, Array* dweight, Array* dbias);
+
+// ---- losses ---------------------------------------------------------------------------------------------------------
+
+struct ClassOptions {
+  std::size_t axis;           // of the classes in the logits; the labels lack it
+  std::int64_t ignore_index;  // labels that do not count; the others were checked
+  Real smoothing;
+  Real scale;  // of the losses, for the backward pass
+};
+/// A loss for each label, 0 for one that does not count. Fills statistics (labels,2), for the backward pass.
+Array cross_entropy_values(const Array& logits, const Index& labels, const ClassOptions& options, Array& statistics);
+/// Adds to dlogits. dy is the losses' gradient, or one number for all.
+void cross_entropy_backward(const Array& dy, const Array& logits, const Index& labels, const Array& statistics,
+                            const ClassOptions& options, Array& dlogits);
+
 // ---- products -------------------------------------------------------------------------------------------------------
 
 /// A matrix as it is stored, row after row `stride` apart, and whether to read it transposed.
@@ -188,9 +217,9 @@ Array index_select(const Array& x, int axis, const Index& index);
 Array gather(const Array& x, int axis, const Index& index);
 Array masked_select(const Array& x, const Mask& mask);  ///< the mask has x's shape
 Array masked_scatter(const Array& x, const Mask& mask);
-/// Adds x to `to` at the places that slice, index_select and gather would take.
+/// Adds x to `to` at the places that slice, index_select and gather would take; not at the position `skipped`.
 void add_at_slice(Array& to, int axis, std::ptrdiff_t start, std::ptrdiff_t step, const Array& x);
-void add_at_index(Array& to, int axis, const Index& index, const Array& x);
+void add_at_index(Array& to, int axis, const Index& index, const Array& x, std::int64_t skipped = -1);
 void add_at_gather(Array& to, int axis, const Index& index, const Array& x);
 /// Elements on the kept side of a diagonal of the last two axes; zeros elsewhere.
 Array keep_triangle(const Array& x, int diagonal, bool lower);

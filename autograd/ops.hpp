@@ -5,6 +5,7 @@
 /// over the repeats. Every op can be differentiated to any order. A wrong shape or axis is refused with an Error.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "autograd/tape.hpp"
@@ -265,9 +266,27 @@ Tensor keep_where(const Tensor& x, const Mask& mask);
 /// a where the mask is true, else b; all three broadcast. Gradients where an operand was not chosen are exactly 0.
 Tensor where(const Mask& mask, const Tensor& a, const Tensor& b);
 
+/// Row index[...] of weight (V,D) for each index (...) -> (...,D). dweight adds up where an index occurs more than
+/// once, in the order of the indices; the row `padding`, if given, gets none, whatever it holds. Refuses an index, or a
+/// padding, outside 0 ... V-1.
+Tensor embedding(const Index& index, const Tensor& weight, std::optional<std::int64_t> padding = {});
+
+// ---- dropout and normalisation --------------------------------------------------------------------------------------
+
 /// Each element 0 with probability p, else x / (1-p), so that the mean stays (Srivastava et al., 2014). dx is the same
 /// of dy. p = 0 gives x itself, p = 1 exact zeros and zero gradients. Refuses a p outside [0,1].
 Tensor dropout(const Tensor& x, double p, Rng& rng);
+
+/// y = (x - mean) / sqrt(variance + eps) weight + bias over the last axes, whose extents normalized_shape lists (Ba et
+/// al., 2016); the variance is the mean square of x - mean. weight and bias, where defined, have normalized_shape.
+/// Right to the last bits however large the mean. With z the normalised x and g = dy weight: dx = (g - mean g - z
+/// mean(g z)) / sqrt(variance + eps), dweight = sum dy z, dbias = sum dy. Rows that are all equal give bias. Refuses a
+/// normalized_shape that is empty or not that of x's last axes, and a negative eps.
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
+                  Real eps = Real(1e-5));
+/// y = x / sqrt(mean x^2 + eps) weight over the last axes, those that weight has (Zhang and Sennrich, 2019); the
+/// gradient is layer_norm's without mean g. Refusals as layer_norm's.
+Tensor rms_norm(const Tensor& x, const Tensor& weight, Real eps = std::numeric_limits<Real>::epsilon());
 
 // ---- attention ------------------------------------------------------------------------------------------------------
 // Masks are true where a query may attend to a key; combine them with &&. A query that may attend to nothing gets
@@ -323,9 +342,42 @@ Tensor one_hot(const Index& index, std::size_t classes);
 
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
-enum class Reduction { none, mean, sum };
+/// What becomes of the losses: nothing, their mean, their sum, or their sum divided by the first axis's extent. The
+/// mean and batch_mean of no losses are NaN, except that of labels, which says below what it is.
+enum class Reduction { none, mean, sum, batch_mean };
 
-/// (prediction - target)^2, reduced. Shapes must be equal: (N,1) against (N) is refused.
+/// (prediction - target)^2, reduced. Here and below, shapes must be equal: (N,1) against (N) is refused.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+/// |prediction - target|, reduced; gradient 0 where they are equal.
+Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+/// d^2 / (2 beta) where d = |prediction - target| is below beta, else d - beta / 2, reduced (Girshick, 2015). Refuses a
+/// negative beta; with 0 it is l1_loss.
+Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean,
+                      Real beta = 1);
+/// -target log s(logits) - (1 - target) log(1 - s(logits)), s the sigmoid, reduced; accurate for logits of any size and
+/// targets from 0 to 1. dlogits = dy (s(logits) - target), dtarget = -dy logits.
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        Reduction reduction = Reduction::mean);
+/// Kullback-Leibler divergence target (log target - log_probabilities), reduced, as PyTorch's kl_div: the first operand
+/// holds logarithms, the target probabilities. Where target is 0 the value and both gradients are exactly 0.
+Tensor kl_div(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean);
+
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  std::int64_t ignore_index = -100;  // the label of what does not count
+  double label_smoothing = 0;        // from 0 to 1
+  int class_axis = -1;               // of the logits; 1 where they are (N,C,...), as PyTorch has them
+};
+
+/// -log softmax(logits)[label] over the class axis, for labels (the logits' shape without that axis), reduced; one pass
+/// forward and one backward, accurate for logits of any size. With smoothing s it is (1-s) times that plus s times the
+/// mean of -log softmax over all classes (Szegedy et al., 2016), as PyTorch's. dlogits = dy (softmax - (1-s) [label] -
+/// s/C). The mean is over the labels that count; a label that does not count gives loss 0 and zero gradients, whatever
+/// its logits, and where none counts the mean is 0 too (PyTorch's is NaN), so that a batch of padding changes nothing.
+/// Refuses a label that is neither ignore_index nor in 0 ... C-1, and no classes at all.
+Tensor cross_entropy(const Tensor& logits, const Index& labels, const CrossEntropyOptions& options = {});
+/// -log_probabilities[label], reduced; labels, ignore_index, class axis and the mean as for cross_entropy.
+Tensor nll_loss(const Tensor& log_probabilities, const Index& labels, Reduction reduction = Reduction::mean,
+                std::int64_t ignore_index = -100, int class_axis = -1);
 
 }  // namespace TAPEGRAD

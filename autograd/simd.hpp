@@ -97,6 +97,34 @@ inline Real sum_exp_of_difference(const Real* x, Real shift, std::size_t n) {
   return sum_lanes(total);
 }
 
+/// to += factor e^(x - shift) + offset. Not for x and to that overlap.
+inline void add_exp_of_difference(const Real* x, Real shift, Real factor, Real offset, Real* to, std::size_t n) {
+  const auto sum = [=](const Batch& b, const Batch& old) {
+    return old + xsimd::fma(Batch(factor), xsimd::exp(b - shift), Batch(offset));
+  };
+  const std::size_t rest = n % kWidth;
+  const Batch end = rest ? sum(load_end(x, n, shift), load_end(to, n, 0)) : Batch(Real(0));  // before `to` is changed
+  for (std::size_t i = 0; i + kWidth <= n; i += kWidth) {
+    sum(Batch::load_unaligned(x + i), Batch::load_unaligned(to + i)).store_unaligned(to + i);
+  }
+  if (rest) store_end(end, to, n);
+}
+
+/// The sum of f(x), f from Batch to Batch.
+template <class F>
+Real sum_of(const Real* x, std::size_t n, F f) {
+  Batch even(Real(0));  // two sums, so that an addition need not wait for the one before
+  Batch odd(Real(0));
+  std::size_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    even += f(Batch::load_unaligned(x + i));
+    odd += f(Batch::load_unaligned(x + i + kWidth));
+  }
+  if (i + kWidth <= n) even += f(Batch::load_unaligned(x + i));
+  if (n % kWidth != 0) odd += keep_last(f(load_end(x, n, 0)), n % kWidth);
+  return sum_lanes(even + odd);
+}
+
 /// The sum of a b.
 inline Real dot(const Real* a, const Real* b, std::size_t n) {
   Batch total(Real(0));

@@ -55,7 +55,7 @@ Array index_select(const Array& x, int axis, const Index& index) {
   return result;
 }
 
-void add_at_index(Array& to, int axis, const Index& index, const Array& x) {
+void add_at_index(Array& to, int axis, const Index& index, const Array& x, std::int64_t skipped) {
   const AxisView view(to.shape(), static_cast<std::size_t>(axis));
   require_positions(index, view.extent, "index_add");
   if (x.size() == 0) return;
@@ -64,7 +64,7 @@ void add_at_index(Array& to, int axis, const Index& index, const Array& x) {
   for (std::size_t o = 0; o < view.outer; ++o, slab += view.extent * view.inner) {
     for (const std::int64_t position : index) {
       Real* place = slab + static_cast<std::size_t>(position) * view.inner;
-      for (std::size_t i = 0; i < view.inner; ++i) place[i] += from[i];
+      for (std::size_t i = 0; i < view.inner && position != skipped; ++i) place[i] += from[i];
       from += view.inner;
     }
   }
