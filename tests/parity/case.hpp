@@ -1,6 +1,7 @@
 /// One parity case: an op, its inputs and attributes, and what PyTorch answers for it.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -68,6 +69,10 @@ class Case {
   T get(const char* name) {
     return attribute(name).get<T>();
   }
+  template <class T>
+  T get_or(const char* name, T otherwise) {
+    return attributes_.contains(name) ? get<T>(name) : otherwise;
+  }
   bool is_null(const char* name) { return attribute(name).is_null(); }
   int axis() { return get<int>("axis"); }
   bool keepdim() { return get<bool>("keepdim"); }
@@ -78,9 +83,16 @@ class Case {
   }
   Reduction reduction() {
     const auto name = get<std::string>("reduction");
-    require(name == "none" || name == "mean" || name == "sum", "case", "unknown reduction", name);
-    return name == "none" ? Reduction::none : name == "mean" ? Reduction::mean : Reduction::sum;
+    static const std::map<std::string, Reduction> reductions = {{"none", Reduction::none},
+                                                                {"mean", Reduction::mean},
+                                                                {"sum", Reduction::sum},
+                                                                {"batchmean", Reduction::batch_mean}};
+    const auto found = reductions.find(name);
+    require(found != reductions.end(), "case", "unknown reduction", name);
+    return found->second;
   }
+  /// PyTorch's class axis: the second, or the only one.
+  int class_axis() { return x(0).rank() == 1 ? 0 : 1; }
 
   /// Refuses inputs and attributes that the op did not ask for.
   void require_all_used() const {

@@ -101,7 +101,23 @@ const std::map<std::string, Op>& ops() {
       {"masked_softmax", OP(masked_softmax(c.x(0), c.index(1)))},
       {"scaled_dot_product_attention", attention},
 
+      {"embedding", OP(embedding(c.index(0), c.x(1)))},
+      {"layer_norm", OP(layer_norm(c.x(0), c.shape("normalized_shape"), c.x(1), c.count() > 2 ? c.x(2) : Tensor(),
+                                   c.get<Real>("eps")))},
+      {"rms_norm", OP(rms_norm(c.x(0), c.x(1), c.get<Real>("eps")))},
+
       {"mse_loss", OP(mse_loss(c.x(0), c.x(1), c.reduction()))},
+      {"l1_loss", OP(l1_loss(c.x(0), c.x(1), c.reduction()))},
+      {"smooth_l1_loss", OP(smooth_l1_loss(c.x(0), c.x(1), c.reduction(), c.get_or("beta", Real(1))))},
+      {"binary_cross_entropy_with_logits", OP(binary_cross_entropy_with_logits(c.x(0), c.x(1), c.reduction()))},
+      {"kl_div", OP(kl_div(c.x(0), c.x(1), c.reduction()))},
+      {"cross_entropy", OP(cross_entropy(c.x(0), c.index(1),
+                                         {.reduction = c.reduction(),
+                                          .ignore_index = c.get_or<std::int64_t>("ignore_index", -100),
+                                          .label_smoothing = c.get_or("label_smoothing", 0.0),
+                                          .class_axis = c.class_axis()}))},
+      {"nll_loss",
+       OP(nll_loss(c.x(0), c.index(1), c.reduction(), c.get_or<std::int64_t>("ignore_index", -100), c.class_axis()))},
   };
   return table;
 }
