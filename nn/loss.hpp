@@ -13,4 +13,11 @@ struct MSELoss {
   }
 };
 
+/// `cross_entropy` with its options: `nn::CrossEntropyLoss loss{{.ignore_index = padding}}`. As PyTorch's, but that the
+/// classes are the last axis unless class_axis says otherwise, and that the mean of no labels is 0.
+struct CrossEntropyLoss {
+  CrossEntropyOptions options = {};
+  Tensor operator()(const Tensor& logits, const Index& labels) const { return cross_entropy(logits, labels, options); }
+};
+
 }  // namespace TAPEGRAD::nn

@@ -77,6 +77,13 @@ void Module::train(bool training) {
   }
 }
 
+void Module::apply(const std::function<void(Module&)>& f) {
+  for (const Entry& entry : entries_) {
+    if (entry.module != nullptr) entry.module->apply(f);
+  }
+  f(*this);
+}
+
 void Module::print(std::ostream& out) const {
   const auto named = named_parameters();
   std::size_t widest = 5;

@@ -8,6 +8,7 @@
 ///   };
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -45,6 +46,10 @@ class Module {
   void train(bool training = true);
   void eval() { train(false); }
   bool training() const { return training_; }
+
+  /// Calls f with every module below this one, then with this one, children before their parents. A module that is
+  /// registered twice is visited twice. To set first values by kind: `if (auto* linear = dynamic_cast<Linear*>(&m))`.
+  void apply(const std::function<void(Module&)>& f);
 
   /// The tree of names with shapes and element counts, and the total.
   void print(std::ostream& out) const;
