@@ -12,22 +12,19 @@ void set_threads(int count) {
 #endif
 }
 
-void keep_blas_to_one_thread() {
-#ifdef OPENBLAS_VERSION
-  const int ours = threads();
-  openblas_set_num_threads(1);  // an OpenBLAS built on OpenMP sets OpenMP's number as well
+OneBlasThread::OneBlasThread() : threads_(threads()) {
 #ifdef _OPENMP
-  omp_set_num_threads(ours);
+  omp_set_num_threads(1);  // a BLAS on OpenMP takes as many as OpenMP would
 #endif
-  (void)ours;
+#ifdef OPENBLAS_VERSION
+  static const bool once = (openblas_set_num_threads(1), true);  // one with threads of its own is told for good
+  (void)once;
 #endif
 }
 
-int threads() {
+OneBlasThread::~OneBlasThread() {
 #ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
+  omp_set_num_threads(threads_);
 #endif
 }
 

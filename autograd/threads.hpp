@@ -14,8 +14,16 @@ namespace TAPEGRAD {
 void set_threads(int count);
 int threads();
 
-/// Tells the BLAS to use no threads of its own, in the whole program: products are split here.
-void keep_blas_to_one_thread();
+/// While it lives, the BLAS uses one thread when called from this thread: products are split here, by their shape.
+class OneBlasThread {
+ public:
+  OneBlasThread();
+  ~OneBlasThread();
+  OneBlasThread(const OneBlasThread&) = delete;
+
+ private:
+  int threads_;
+};
 
 /// f(0) ... f(n-1), on all threads if `parallel`, and if this is no such thread already. f must not throw.
 template <class F>

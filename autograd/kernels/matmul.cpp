@@ -50,7 +50,7 @@ constexpr std::size_t kParallelWork = 1 << 22;
 /// One call of the BLAS, which may not use threads of its own: its results would depend on their number.
 void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
                bool add) {
-  [[maybe_unused]] static const bool once = (keep_blas_to_one_thread(), true);
+  const OneBlasThread one_thread;
   const auto flag = [](const Matrix& x) { return x.transpose == Transpose::yes ? CblasTrans : CblasNoTrans; };
   const auto as_int = [](std::size_t extent) { return static_cast<int>(extent); };
 #ifdef TAPEGRAD_DOUBLE
