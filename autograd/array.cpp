@@ -12,9 +12,19 @@
 #endif
 
 namespace TAPEGRAD {
-namespace {
 
-constexpr std::align_val_t kLine{64};
+static constexpr std::align_val_t kLine{64};
+
+#ifdef TAPEGRAD_NO_POOL
+
+void* pool_allocate(std::size_t bytes) { return ::operator new(bytes, kLine); }
+void pool_deallocate(void* block, std::size_t) noexcept { ::operator delete(block, kLine); }
+void release_pooled_memory() noexcept {}
+std::size_t pooled_bytes() noexcept { return 0; }
+
+#else
+
+namespace {
 
 // Small blocks come in multiples of 64 bytes, larger ones in four sizes per power of two: at most a fifth is waste.
 constexpr std::size_t kSmall = 512;
@@ -89,15 +99,6 @@ void* take_from_system(SizeClass wanted) {
 }
 
 }  // namespace
-
-#ifdef TAPEGRAD_NO_POOL
-
-void* pool_allocate(std::size_t bytes) { return ::operator new(bytes, kLine); }
-void pool_deallocate(void* block, std::size_t) noexcept { ::operator delete(block, kLine); }
-void release_pooled_memory() noexcept {}
-std::size_t pooled_bytes() noexcept { return 0; }
-
-#else
 
 void* pool_allocate(std::size_t bytes) {
   if (bytes > PTRDIFF_MAX / 2) throw std::bad_alloc();

@@ -111,15 +111,15 @@ TEST_CASE("scatter_add is gather's adjoint", "[index]") {
   check_refused([&] { scatter_add(Tensor{1}, 0, {0}, {std::size_t{1} << 62}); }, "[scatter_add]");
 }
 
-TEST_CASE("an index that was spoilt after the op is refused by its gradient", "[index]") {
-  Tensor x = Tensor{1, 2, 3}.set_requires_grad();
+TEST_CASE("an index that is written to after the op leaves its gradient alone", "[index]") {
   for (const bool one_axis : {false, true}) {
+    Tensor x = Tensor{1, 2, 3}.set_requires_grad();
     Tape tape;
     Index index{0, 1};
     const Tensor y = sum(one_axis ? index_select(x, 0, index) : gather(x, 0, index));
     index.data()[1] = 1 << 30;
-    check_refused([&] { tape.backward(y); }, "a position must be at least 0");
-    CHECK_FALSE(x.has_grad());
+    tape.backward(y);
+    check_close(x.grad(), Tensor{1, 1, 0});
   }
 }
 
