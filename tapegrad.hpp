@@ -3,6 +3,7 @@
 
 #include "autograd/ops.hpp"
 #include "autograd/random.hpp"
+#include "autograd/state.hpp"
 #include "autograd/threads.hpp"
 #include "nn/attention.hpp"
 #include "nn/causality.hpp"
@@ -18,4 +19,7 @@
 #include "nn/nadaraya_watson.hpp"
 #include "nn/positional_encoding.hpp"
 #include "optim/adam.hpp"
+#include "optim/clip.hpp"
+#include "optim/rmsprop.hpp"
+#include "optim/schedule.hpp"
 #include "optim/sgd.hpp"

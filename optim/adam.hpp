@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "optim/optimizer.hpp"
 
 namespace TAPEGRAD::optim {
@@ -23,31 +21,29 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   /// Refuses a beta outside [0,1), and other numbers that are negative or not finite.
+  explicit Adam(std::vector<Group> groups, const AdamOptions& options = {})
+      : Adam("Adam", std::move(groups), options, false) {}
   explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {})
-      : Adam("Adam", std::move(parameters), options, false) {}
-  void step() override;
+      : Adam(std::vector<Group>{{std::move(parameters)}}, options) {}
 
  protected:
-  Adam(const char* name, std::vector<Parameter> parameters, const AdamOptions& options, bool decoupled);
+  Adam(const char* name, std::vector<Group> groups, const AdamOptions& options, bool decoupled);
 
  private:
-  struct State {
-    Array mean;  // m and v, made at the parameter's first step
-    Array square;
-    double steps = 0;
-  };
+  void update(Slot& slot, const Rates& rates) override;
+
   AdamOptions options_;
-  double decay_;
   bool decoupled_;  // whether the weights decay by themselves, not through the gradient
-  std::vector<State> states_;
 };
 
 /// Adam whose weights decay apart from the gradient (Loshchilov and Hutter, 2019), as PyTorch documents it: first
 /// p -= learning_rate weight_decay p, then Adam's step with the gradient as it is.
 class AdamW : public Adam {
  public:
+  explicit AdamW(std::vector<Group> groups, const AdamOptions& options = {})
+      : Adam("AdamW", std::move(groups), options, true) {}
   explicit AdamW(std::vector<Parameter> parameters, const AdamOptions& options = {})
-      : Adam("AdamW", std::move(parameters), options, true) {}
+      : AdamW(std::vector<Group>{{std::move(parameters)}}, options) {}
 };
 
 }  // namespace TAPEGRAD::optim

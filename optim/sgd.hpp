@@ -20,13 +20,14 @@ struct SGDOptions {
 class SGD : public Optimizer {
  public:
   /// Refuses numbers that are negative or not finite.
-  explicit SGD(std::vector<Parameter> parameters, const SGDOptions& options = {});
-  void step() override;
+  explicit SGD(std::vector<Group> groups, const SGDOptions& options = {});
+  explicit SGD(std::vector<Parameter> parameters, const SGDOptions& options = {})
+      : SGD(std::vector<Group>{{std::move(parameters)}}, options) {}
 
  private:
+  void update(Slot& slot, const Rates& rates) override;
+
   SGDOptions options_;
-  std::vector<Array> directions_;  // b, made at the parameter's first step
-  std::vector<bool> moving_;       // whether b holds a direction
 };
 
 }  // namespace TAPEGRAD::optim
