@@ -12,6 +12,14 @@ void set_threads(int count) {
 #endif
 }
 
+int threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 OneBlasThread::OneBlasThread() : threads_(threads()) {
 #ifdef _OPENMP
   omp_set_num_threads(1);  // a BLAS on OpenMP takes as many as OpenMP would
