@@ -34,7 +34,7 @@ constexpr double kRate = 0.002;     // falls to 0 over the training
 
 // ---- the task -------------------------------------------------------------------------------------------------------
 
-/// B sets of n pairs, every key asked for once: words of keys and values (B n), and answers (B,n,1) to the keys in the
+/// B sets of n pairs, every key asked for once: words of keys and values (B n), and answers (B,n) to the keys in the
 /// order in which they stand.
 struct Questions {
   std::size_t sets, pairs;
@@ -43,7 +43,7 @@ struct Questions {
 
 /// Keys and values of a set are all different. 32 words make over 10^18 sets of 8 pairs: none comes twice.
 Questions ask(std::size_t sets, std::size_t pairs, Rng& rng) {
-  Questions drawn{sets, pairs, Index(Shape{sets * pairs}), Index(Shape{sets * pairs}), Index(Shape{sets, pairs, 1})};
+  Questions drawn{sets, pairs, Index(Shape{sets * pairs}), Index(Shape{sets * pairs}), Index(Shape{sets, pairs})};
   for (std::size_t set = 0; set < sets; ++set) {
     std::copy_n(rng.permutation(kWords).begin(), pairs, drawn.keys.data() + set * pairs);
     std::copy_n(rng.permutation(kWords).begin(), pairs, drawn.values.data() + set * pairs);
@@ -68,14 +68,14 @@ class Retriever : public nn::Module {
     child("attention", *attention);
   }
 
-  /// Log-probabilities (B,n,words) of the answers.
+  /// Logits (B,n,words) of the answers.
   Tensor operator()(const Questions& questions) {
     const Shape shape{questions.sets, questions.pairs, kSize};
     const Tensor q = reshape(index_select(asked, 0, questions.keys), shape);
     const Tensor k = reshape(index_select(keys, 0, questions.keys), shape);
     const Tensor v = reshape(index_select(values, 0, questions.values), shape);
     const Tensor pooled = attention ? (*attention)(q, k, v) : broadcast_to(mean(v, 1, true), shape);
-    return log_softmax(out(q + pooled), 2);
+    return out(q + pooled);
   }
 
   Parameter asked, keys, values;
@@ -83,12 +83,8 @@ class Retriever : public nn::Module {
   std::unique_ptr<nn::MultiHeadAttention> attention;  // null: average pooling
 };
 
-/// Cross-entropy in nats: ln n for any value of the set.
-Tensor cross_entropy(const Tensor& log_probabilities, const Index& answers) {
-  return -mean(gather(log_probabilities, 2, answers));
-}
-
-/// Returns the loss of each step, on sets that were not there before.
+/// Returns the loss of each step, a cross-entropy in nats (ln n for any value of the set), on sets that were not there
+/// before.
 Numbers train(Retriever& net, const std::string& name, const Options& options, Rng& rng, bool quiet) {
   optim::Adam optimizer(net.parameters(), {.learning_rate = kRate});
   examples::Progress progress(name, options.steps, quiet);
