@@ -1,4 +1,5 @@
-"""Writes cases.jsonl: ops with random and edge inputs, and PyTorch's answers in float64, first and second order.
+"""Writes cases.jsonl and cases_losses.jsonl: ops with random and edge inputs, and PyTorch's answers in float64, first
+and second order.
 
 One case is one line: op, id, attrs, inputs, output, grad_output (dy), grads (of sum(output * dy) for each f64 input),
 directions (r) and second (of the sum of grads * r for each f64 input).
@@ -77,6 +78,15 @@ OPS = {
     "masked_softmax": lambda x, lengths: masked_softmax(x, allowed(lengths, x.shape[-1])),
     "scaled_dot_product_attention": lambda q, k, v, mask=None, *, is_causal: attention(q, k, v, mask, is_causal),
     "where": torch.where, "mse_loss": lambda a, b, reduction: F.mse_loss(a, b, reduction=reduction),
+    "l1_loss": lambda a, b, reduction: F.l1_loss(a, b, reduction=reduction),
+    "smooth_l1_loss": lambda a, b, reduction, beta: F.smooth_l1_loss(a, b, reduction=reduction, beta=beta),
+    "binary_cross_entropy_with_logits":
+        lambda a, b, reduction: F.binary_cross_entropy_with_logits(a, b, reduction=reduction),
+    "kl_div": lambda a, b, reduction: F.kl_div(a, b, reduction=reduction),
+    "cross_entropy": F.cross_entropy, "nll_loss": F.nll_loss, "embedding": F.embedding,
+    "layer_norm":
+        lambda x, weight, bias=None, *, normalized_shape, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
+    "rms_norm": lambda x, weight, eps: F.rms_norm(x, weight.shape, weight, eps),
 }
 
 
@@ -86,6 +96,14 @@ def to_json(t, digits=12):
         words = [float(f"{v:.{digits}g}") if math.isfinite(v) else str(v) for v in t.flatten().tolist()]
         return {"dtype": "f64", "shape": list(t.shape), "data": words}
     return {"dtype": "bool" if t.dtype == torch.bool else "i64", "shape": list(t.shape), "data": t.flatten().tolist()}
+
+
+def write(name):
+    """The cases since the last file."""
+    path = pathlib.Path(__file__).with_name(name)
+    path.write_text("\n".join(lines) + "\n")
+    print(f"{name}: {len(lines)} cases, {path.stat().st_size // 1000} kB")
+    lines.clear()
 
 
 def rounded(*shape, scale=1.0):
@@ -295,6 +313,62 @@ for (b, h, q, k, d, v), mask in [((1, 1, 1, 1, 1, 1), None), ((2, 3, 4, 5, 3, 2)
         case("scaled_dot_product_attention", *qkv, torch.rand(mask) < 0.5, is_causal=is_causal)
         case("scaled_dot_product_attention", *qkv, rounded(*mask), is_causal=is_causal)
 
-path = pathlib.Path(__file__).with_name("cases.jsonl")
-path.write_text("\n".join(lines) + "\n")
-print(f"{len(lines)} cases of {len(counts)} ops, {path.stat().st_size // 1000} kB")
+write("cases.jsonl")
+
+# ---- normalisation: one number a row, no rows, several axes, a large mean, equal numbers -------------------------------
+
+for shape, normalized in [((4,), (4,)), ((3, 5), (5,)), ((3, 1), (1,)), ((2, 3, 4), (3, 4)), ((2, 3, 4), (2, 3, 4)),
+                          ((2, 2, 19), (19,)), ((0, 3), (3,)), ((2, 1, 3, 2), (3, 2)), ((70, 3), (3,)), ((2, 33), (33,))]:
+    for eps in [1e-5, 1e-2]:
+        case("layer_norm", rounded(*shape), rounded(*normalized), rounded(*normalized), normalized_shape=normalized,
+             eps=eps)
+        case("rms_norm", rounded(*shape), rounded(*normalized), eps=eps)
+case("layer_norm", rounded(2, 5), rounded(5), normalized_shape=[5], eps=1e-5)
+case("layer_norm", rounded(3, 6) + 4096, rounded(6), rounded(6), normalized_shape=[6], eps=1e-5, second=False)
+case("layer_norm", torch.full((2, 4), 3.0), rounded(4), rounded(4), normalized_shape=[4], eps=1e-5)
+case("rms_norm", torch.zeros(2, 4), rounded(4), eps=1e-5)
+case("layer_norm", [[1.0, NAN, 2.0], [1.0, 2.0, 4.0]], rounded(3), rounded(3), normalized_shape=[3], eps=1e-5,
+     second=False)
+
+# ---- embedding ---------------------------------------------------------------------------------------------------------
+
+for shape, rows, width in [((), 3, 2), ((4,), 3, 2), ((2, 3), 5, 19), ((2, 1, 2), 1, 3), ((0,), 2, 3), ((3, 0), 2, 3),
+                           ((9,), 2, 1)]:
+    case("embedding", torch.randint(0, rows, shape), rounded(rows, width))
+
+# ---- losses of numbers, away from their kinks --------------------------------------------------------------------------
+
+for reduction in ["none", "mean", "sum"]:
+    for shape in [(), (5,), (3, 4), (0,), (2, 19), (2, 1, 3)]:
+        case("l1_loss", rounded(*shape), rounded(*shape) + 1 / 128, reduction=reduction)
+        case("binary_cross_entropy_with_logits", rounded(*shape, scale=3), torch.rand(shape), reduction=reduction)
+        for beta in [0.5, 1.0, 2.0]:
+            case("smooth_l1_loss", rounded(*shape, scale=2), rounded(*shape) + 1 / 128, reduction=reduction, beta=beta)
+    case("binary_cross_entropy_with_logits", [500.0, -500.0, 40.0, -40.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0],
+         reduction=reduction)
+    case("smooth_l1_loss", [1e9, -1e9, 0.25], [0.0, 0.0, 0.5], reduction=reduction, beta=1.0)
+for reduction in ["none", "mean", "sum", "batchmean"]:
+    for shape in [(5,), (3, 4), (2, 19), (2, 1, 3)]:
+        case("kl_div", torch.log_softmax(rounded(*shape), -1), torch.softmax(rounded(*shape), -1), reduction=reduction)
+
+# ---- losses of classes: labels that do not count, smoothing, further axes; the mean over no label is NaN there and 0
+# here, so it is not among them ------------------------------------------------------------------------------------------
+
+for reduction in ["none", "mean", "sum"]:
+    for shape in [(3,), (2, 3), (5, 1), (4, 19), (2, 3, 4), (2, 5, 2, 3), (3, 33)]:
+        classes = shape[0] if len(shape) == 1 else shape[1]
+        labels = torch.randint(0, classes, shape[:1] * (len(shape) > 1) + shape[2:])
+        for smoothing in [0.0, 0.1, 1.0]:
+            case("cross_entropy", rounded(*shape, scale=2), labels, reduction=reduction, label_smoothing=smoothing)
+        case("nll_loss", rounded(*shape), labels, reduction=reduction)
+        if len(shape) > 1:
+            some = labels.clone()
+            some.flatten()[1::2] = -100
+            case("cross_entropy", rounded(*shape), some, reduction=reduction, label_smoothing=0.3, ignore_index=-100)
+            case("cross_entropy", rounded(*shape), labels, reduction="sum", ignore_index=0)
+            case("nll_loss", rounded(*shape), some, reduction=reduction, ignore_index=-100)
+    case("cross_entropy", [[500.0, 0.0, -500.0], [500.0, 0.0, -500.0]], torch.tensor([0, 2]), reduction=reduction)
+case("cross_entropy", rounded(0, 3), torch.zeros(0, dtype=torch.int64), reduction="sum")
+case("cross_entropy", rounded(2, 3), torch.tensor([-100, -100]), reduction="none", label_smoothing=0.1)
+
+write("cases_losses.jsonl")
