@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "examples/common/program.hpp"
-#include "examples/common/show.hpp"
+#include "examples/support/program.hpp"
+#include "examples/support/show.hpp"
 #include "tapegrad.hpp"
 
 using namespace tapegrad;

@@ -9,9 +9,9 @@
 #include <numeric>
 
 #include "autograd/threads.hpp"
-#include "examples/common/csv.hpp"
-#include "examples/common/program.hpp"
-#include "examples/common/show.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/program.hpp"
+#include "examples/support/show.hpp"
 #include "nn/attention.hpp"
 #include "optim/adam.hpp"
 

@@ -5,8 +5,8 @@
 //   average pooling    every point counts the same
 //   non-parametric     a kernel of fixed width: near points count more
 //   parametric         softmax of -((x - key) w)^2 / 2, with w learned by gradient descent
-#include "examples/common/program.hpp"
 #include "examples/nw_regression/report.hpp"
+#include "examples/support/program.hpp"
 
 using namespace nw_regression;
 

@@ -12,9 +12,9 @@
 #include <stdexcept>
 
 #include "autograd/random.hpp"
-#include "examples/common/csv.hpp"
-#include "examples/common/plot.hpp"
-#include "examples/common/program.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/plot.hpp"
+#include "examples/support/program.hpp"
 #include "nn/positional_encoding.hpp"
 
 using namespace tapegrad;

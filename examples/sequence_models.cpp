@@ -15,9 +15,9 @@
 #include <memory>
 
 #include "autograd/threads.hpp"
-#include "examples/common/csv.hpp"
-#include "examples/common/program.hpp"
-#include "examples/common/show.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/program.hpp"
+#include "examples/support/show.hpp"
 #include "nn/attention.hpp"
 #include "nn/conv1d.hpp"
 #include "nn/gru.hpp"

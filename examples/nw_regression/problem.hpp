@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <numeric>
 
-#include "examples/common/csv.hpp"
-#include "examples/common/files.hpp"
-#include "examples/common/plot_parts.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/files.hpp"
+#include "examples/support/plot_parts.hpp"
 #include "tapegrad.hpp"
 
 namespace nw_regression {

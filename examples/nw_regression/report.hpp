@@ -3,8 +3,8 @@
 
 #include <iostream>
 
-#include "examples/common/plot.hpp"
 #include "examples/nw_regression/problem.hpp"
+#include "examples/support/plot.hpp"
 
 namespace nw_regression {
 

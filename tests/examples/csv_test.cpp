@@ -1,4 +1,4 @@
-#include "examples/common/csv.hpp"
+#include "examples/support/csv.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <sstream>
 
-#include "examples/common/files.hpp"
+#include "examples/support/files.hpp"
 #include "tests/catch.hpp"
 
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "examples/common/plot.hpp"
+#include "examples/support/plot.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <limits>
 #include <sstream>
 
-#include "examples/common/program.hpp"
+#include "examples/support/program.hpp"
 #include "tests/catch.hpp"
 
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "examples/common/csv.hpp"
+#include "examples/support/csv.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "examples/common/files.hpp"
+#include "examples/support/files.hpp"
 
 namespace examples {
 namespace {

@@ -1,4 +1,4 @@
-#include "examples/common/program.hpp"
+#include "examples/support/program.hpp"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "examples/common/files.hpp"
+#include "examples/support/files.hpp"
 
 namespace examples {
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "examples/common/plot.hpp"
-#include "examples/common/plot_parts.hpp"
+#include "examples/support/plot.hpp"
+#include "examples/support/plot_parts.hpp"
 
 namespace examples {
 namespace {

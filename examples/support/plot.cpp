@@ -1,4 +1,4 @@
-#include "examples/common/plot.hpp"
+#include "examples/support/plot.hpp"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -17,9 +17,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "examples/common/csv.hpp"
-#include "examples/common/files.hpp"
-#include "examples/common/plot_parts.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/files.hpp"
+#include "examples/support/plot_parts.hpp"
 
 extern char** environ;
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "examples/common/plot.hpp"
+#include "examples/support/plot.hpp"
 
 namespace examples {
 

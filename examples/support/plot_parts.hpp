@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/common/plot.hpp"
+#include "examples/support/plot.hpp"
 
 namespace examples {
 

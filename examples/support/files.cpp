@@ -1,4 +1,4 @@
-#include "examples/common/files.hpp"
+#include "examples/support/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

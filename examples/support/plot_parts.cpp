@@ -1,4 +1,4 @@
-#include "examples/common/plot_parts.hpp"
+#include "examples/support/plot_parts.hpp"
 
 #include <algorithm>
 #include <cmath>
