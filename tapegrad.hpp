@@ -18,6 +18,7 @@
 #include "nn/module.hpp"
 #include "nn/nadaraya_watson.hpp"
 #include "nn/positional_encoding.hpp"
+#include "nn/serialize.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "optim/rmsprop.hpp"
