@@ -2,29 +2,39 @@
 
 #include "autograd/kernels.hpp"
 #include "autograd/simd.hpp"
+#include "autograd/threads.hpp"
 
 namespace TAPEGRAD {
 namespace {
 
 using simd::Batch;
 
-/// f(label, row of logits, number of the row, its offset in the logits) for every label that counts, in order. Where
-/// the classes are not the last axis, the row is a copy.
+// Rows that one thread takes at a time.
+constexpr std::size_t kBlock = 16;
+// From this many elements on, threads are worth waking.
+constexpr std::size_t kParallel = 1 << 17;
+
+/// f(label, row of logits, number of the row, its offset in the logits) for every label that counts. Where the classes
+/// are not the last axis, the row is a copy; there one thread does it all.
 template <class F>
 void for_each_counted(const Array& logits, const Index& labels, const ClassOptions& options, F f) {
   const AxisView view(logits.shape(), options.axis);
-  PoolVector<Real> copy(view.inner == 1 ? 0 : view.extent);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const std::int64_t label = labels.data()[row];
-    if (label == options.ignore_index) continue;
-    const std::size_t offset = row / view.inner * view.extent * view.inner + row % view.inner;
-    const Real* from = logits.data() + offset;
-    if (view.inner != 1) {
-      for (std::size_t k = 0; k < view.extent; ++k) copy[k] = from[k * view.inner];
-      from = copy.data();
+  const bool contiguous = view.inner == 1;
+  PoolVector<Real> copy(contiguous ? 0 : view.extent);
+  parallel_for((labels.size() + kBlock - 1) / kBlock, contiguous && logits.size() >= kParallel, [&](std::size_t block) {
+    const std::size_t end = std::min(labels.size(), (block + 1) * kBlock);
+    for (std::size_t row = block * kBlock; row < end; ++row) {
+      const std::int64_t label = labels.data()[row];
+      if (label == options.ignore_index) continue;
+      const std::size_t offset = row / view.inner * view.extent * view.inner + row % view.inner;
+      const Real* from = logits.data() + offset;
+      if (!contiguous) {
+        for (std::size_t k = 0; k < view.extent; ++k) copy[k] = from[k * view.inner];
+        from = copy.data();
+      }
+      f(static_cast<std::size_t>(label), from, row, offset);
     }
-    f(static_cast<std::size_t>(label), from, row, offset);
-  }
+  });
 }
 
 }  // namespace

@@ -2,15 +2,36 @@
 
 #include "autograd/kernels.hpp"
 #include "autograd/simd.hpp"
+#include "autograd/threads.hpp"
 
 namespace TAPEGRAD {
 namespace {
 
 using simd::Batch;
 
-// Gradients of weight and bias are summed over this many rows in Real, then in double over the blocks: right to the
-// last bits at any number of rows.
+// Rows that one thread takes at a time. Gradients of weight and bias are summed over a block in Real, then in double
+// over the blocks: right to the last bits at any number of rows, and the same for any number of threads.
 constexpr std::size_t kBlock = 64;
+// From this many elements on, threads are worth waking.
+constexpr std::size_t kParallel = 1 << 17;
+
+/// f(row) for every row, block by block.
+template <class F>
+void for_each_row(std::size_t rows, std::size_t n, F f) {
+  parallel_for((rows + kBlock - 1) / kBlock, rows * n >= kParallel, [&](std::size_t block) {
+    const std::size_t end = std::min(rows, (block + 1) * kBlock);
+    for (std::size_t row = block * kBlock; row < end; ++row) f(row);
+  });
+}
+
+/// Adds the sums of the blocks to `to`.
+void add_blocks(const PoolVector<Real>& sums, Array& to) {
+  PoolVector<double> total(to.size());
+  for (std::size_t from = 0; from < sums.size(); from += total.size()) {
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += sums[from + i];
+  }
+  for (std::size_t i = 0; i < total.size(); ++i) to.data()[i] += static_cast<Real>(total[i]);
+}
 
 std::size_t row_count(const Shape& shape, const Shape& normalized) {
   std::size_t rows = 1;
@@ -88,41 +109,36 @@ Sums sums_of(const Real* dy, const Real* x, const Real* weight, const Statistics
 
 Array norm_values(const Array& x, const Array& weight, const Array* bias, const NormOptions& options,
                   Array& statistics) {
-  const std::size_t rows = row_count(x.shape(), weight.shape());
   const std::size_t n = weight.size();
   const Real* w = weight.data();
   const Real* b = bias ? bias->data() : nullptr;
   Array result = empty_array(x.shape());
-  statistics = empty_array(Shape{rows, 3});
-  for (std::size_t row = 0; row < rows; ++row) {
-    const Real* from = x.data() + row * n;
-    Real* to = result.data() + row * n;
-    const Statistics s = statistics_of(from, n, options);
-    const Real kept[3] = {s.mean, s.rest, s.factor};
-    std::copy_n(kept, 3, statistics.data() + row * 3);
+  statistics = empty_array(Shape{row_count(x.shape(), weight.shape()), 3});
+  for_each_row(statistics.shape()[0], n, [&, to = result.data(), kept = statistics.data()](std::size_t row) {
+    const Real* x_row = x.data() + row * n;
+    Real* y_row = to + row * n;
+    const Statistics s = statistics_of(x_row, n, options);
+    kept[row * 3] = s.mean;
+    kept[row * 3 + 1] = s.rest;
+    kept[row * 3 + 2] = s.factor;
     if (b != nullptr) {
-      for (std::size_t i = 0; i < n; ++i) to[i] = s(from[i]) * w[i] + b[i];
+      for (std::size_t i = 0; i < n; ++i) y_row[i] = s(x_row[i]) * w[i] + b[i];
     } else {
-      for (std::size_t i = 0; i < n; ++i) to[i] = s(from[i]) * w[i];
+      for (std::size_t i = 0; i < n; ++i) y_row[i] = s(x_row[i]) * w[i];
     }
-  }
+  });
   return result;
 }
 
 void norm_backward(const Array& dy, const Array& x, const Array& weight, const Array& statistics, bool centred,
                    Array* dx, Array* dweight, Array* dbias) {
-  const std::size_t rows = row_count(x.shape(), weight.shape());
+  const std::size_t rows = statistics.shape()[0];
   const std::size_t n = weight.size();
+  const std::size_t blocks = (rows + kBlock - 1) / kBlock;
   const auto count = static_cast<Real>(n);
-  PoolVector<Real> block_weight(dweight ? n : 0);
-  PoolVector<Real> block_bias(dbias ? n : 0);
-  PoolVector<double> total_weight(block_weight.size());
-  PoolVector<double> total_bias(block_bias.size());
-  const auto flush = [](PoolVector<Real>& block, PoolVector<double>& total) {
-    for (std::size_t i = 0; i < block.size(); ++i) total[i] += block[i];
-    std::fill(block.begin(), block.end(), Real(0));
-  };
-  for (std::size_t row = 0; row < rows; ++row) {
+  PoolVector<Real> weight_sums(dweight ? blocks * n : 0);
+  PoolVector<Real> bias_sums(dbias ? blocks * n : 0);
+  for_each_row(rows, n, [&](std::size_t row) {
     const Real* dy_row = dy.data() + row * n;
     const Real* x_row = x.data() + row * n;
     const Statistics s = load(statistics.data() + row * 3);
@@ -131,15 +147,17 @@ void norm_backward(const Array& dy, const Array& x, const Array& weight, const A
       const Sums mean{centred ? sums.g / count : Real(0), sums.gy / count};
       add_dx(dy_row, x_row, weight.data(), s, mean, dx->data() + row * n, n);
     }
-    for (std::size_t i = 0; i < block_weight.size(); ++i) block_weight[i] += dy_row[i] * s(x_row[i]);
-    for (std::size_t i = 0; i < block_bias.size(); ++i) block_bias[i] += dy_row[i];
-    if ((row + 1) % kBlock == 0 || row + 1 == rows) {
-      flush(block_weight, total_weight);
-      flush(block_bias, total_bias);
+    if (dweight != nullptr) {
+      Real* sum = weight_sums.data() + row / kBlock * n;
+      for (std::size_t i = 0; i < n; ++i) sum[i] += dy_row[i] * s(x_row[i]);
     }
-  }
-  for (std::size_t i = 0; i < total_weight.size(); ++i) dweight->data()[i] += static_cast<Real>(total_weight[i]);
-  for (std::size_t i = 0; i < total_bias.size(); ++i) dbias->data()[i] += static_cast<Real>(total_bias[i]);
+    if (dbias != nullptr) {
+      Real* sum = bias_sums.data() + row / kBlock * n;
+      for (std::size_t i = 0; i < n; ++i) sum[i] += dy_row[i];
+    }
+  });
+  if (dweight != nullptr) add_blocks(weight_sums, *dweight);
+  if (dbias != nullptr) add_blocks(bias_sums, *dbias);
 }
 
 }  // namespace TAPEGRAD

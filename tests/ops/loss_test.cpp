@@ -1,4 +1,5 @@
 #include "autograd/random.hpp"
+#include "autograd/threads.hpp"
 #include "tests/check.hpp"
 
 using namespace tapegrad;
@@ -273,4 +274,23 @@ TEST_CASE("labels that name no class are refused, and so are shapes that don't f
       "[cross_entropy] label_smoothing must be from 0 to 1; got 1.5");
   check_refused([&] { cross_entropy(x, {0, 0}, {.class_axis = 2}); }, "[cross_entropy] ");
   check_refused([&] { cross_entropy(Tensor(1), Index(Shape{})); }, "[cross_entropy] ");
+}
+
+TEST_CASE("cross_entropy gives the same bits with any number of threads") {
+  Rng rng(11);
+  const Tensor x(rng.normal({300, 500}));
+  Index labels = random_labels(rng, {300}, 500);
+  labels.data()[7] = -100;
+  const auto loss = [&](const Tensor& v) { return cross_entropy(v, labels, {.label_smoothing = 0.1}); };
+  const int before = threads();
+  set_threads(1);
+  const Tensor value = loss(x);
+  const Tensor gradient = gradient_of(loss, x);
+  for (int count : {2, 3}) {
+    set_threads(count);
+    CHECK(loss(x).value() == value.value());
+    CHECK(gradient_of(loss, x).value() == gradient.value());
+  }
+  set_threads(before);
+  check_close(value, mean(Tensor(plain_cross_entropy(x.value(), labels, 0.1))) * Real(300.0 / 299), 1e-5);
 }

@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "autograd/random.hpp"
+#include "autograd/threads.hpp"
 #include "tests/check.hpp"
 
 using namespace tapegrad;
@@ -190,4 +191,22 @@ TEST_CASE("shapes that don't fit are refused") {
   check_refused([&] { rms_norm(x, ones({2})); }, "[rms_norm] the normalised shape must be that of x's last axes");
   check_refused([&] { rms_norm(x, Tensor(1)); }, "[rms_norm] the normalised shape");
   check_refused([&] { rms_norm(x, {}); }, "undefined");
+}
+
+TEST_CASE("normalisation gives the same bits with any number of threads") {
+  Rng rng(6);
+  const std::vector<Tensor> inputs{Tensor(rng.normal({700, 256})), Tensor(rng.normal({256})),
+                                   Tensor(rng.normal({256}))};
+  const int before = threads();
+  std::vector<std::vector<Tensor>> found;
+  for (int count : {1, 2, 3}) {
+    set_threads(count);
+    found.push_back(gradients_of(norm_of, inputs, inputs[0]));
+    found.back().push_back(norm_of(inputs));
+  }
+  set_threads(before);
+  for (std::size_t i = 0; i < found[0].size(); ++i) {
+    CHECK(found[0][i].value() == found[1][i].value());
+    CHECK(found[0][i].value() == found[2][i].value());
+  }
 }
