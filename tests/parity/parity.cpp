@@ -102,8 +102,8 @@ const std::map<std::string, Op>& ops() {
       {"scaled_dot_product_attention", attention},
 
       {"embedding", OP(embedding(c.index(0), c.x(1)))},
-      {"layer_norm", OP(layer_norm(c.x(0), c.shape("normalized_shape"), c.x(1), c.count() > 2 ? c.x(2) : Tensor(),
-                                   c.get<Real>("eps")))},
+      {"layer_norm", OP(layer_norm(c.x(0), c.shape("normalized_shape"), c.count() > 1 ? c.x(1) : Tensor(),
+                                   c.count() > 2 ? c.x(2) : Tensor(), c.get<Real>("eps")))},
       {"rms_norm", OP(rms_norm(c.x(0), c.x(1), c.get<Real>("eps")))},
 
       {"mse_loss", OP(mse_loss(c.x(0), c.x(1), c.reduction()))},
