@@ -1,6 +1,7 @@
 #include "nn/attention.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "autograd/kernels.hpp"
 
@@ -145,9 +146,14 @@ Tensor MultiHeadAttention::project(const Tensor& x, std::size_t part) const {
   return y + slice(in_proj_bias, 0, static_cast<std::ptrdiff_t>(first), static_cast<std::ptrdiff_t>(first + size_));
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
-                                      const AttentionOptions& options) {
-  require_sequences("MultiHeadAttention", queries, keys, values);
+KeyValues MultiHeadAttention::keys_and_values(const Tensor& keys, const Tensor& values) const {
+  require_sequences("MultiHeadAttention", keys, keys, values);
+  const Tensor projected = project(values, 2);
+  return {project(keys, 1), projected};
+}
+
+Tensor MultiHeadAttention::attend_to(const KeyValues& memory, const Tensor& queries, const AttentionOptions& options) {
+  require_sequences("MultiHeadAttention", queries, memory.keys, memory.values);
   require(options.heads == 0, "MultiHeadAttention", "the number of heads is the module's own: leave it out",
           options.heads);
   AttentionOptions each = options;
@@ -155,7 +161,28 @@ Tensor MultiHeadAttention::operator()(const Tensor& queries, const Tensor& keys,
   if (each.mask && each.mask->rank() == 3) each.mask = every_head(*each.mask);
   if (each.additive_mask.defined() && each.additive_mask.rank() == 3)
     each.additive_mask = unsqueeze(each.additive_mask, 1);
-  return out_proj(attend(project(queries, 0), project(keys, 1), project(values, 2), each));
+  return out_proj(attend(project(queries, 0), memory.keys, memory.values, each));
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                                      const AttentionOptions& options) {
+  return attend_to(keys_and_values(keys, values), queries, options);
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, KeyValues& cache) {
+  KeyValues all = keys_and_values(x, x);
+  std::size_t before = 0;
+  if (cache.keys.defined()) {
+    require(cache.keys.rank() == 3 && cache.keys.extent(0) == x.extent(0), "MultiHeadAttention",
+            "the cache must be of x's batch", cache.keys.shape(), x.shape());
+    before = cache.keys.extent(1);
+    all = {concat({cache.keys, all.keys}, 1), concat({cache.values, all.values}, 1)};
+  }
+  Index reach(Shape{1, x.extent(1)});  // how many positions each of x sees
+  std::iota(reach.data(), reach.data() + reach.size(), static_cast<std::int64_t>(before + 1));
+  const Tensor y = attend_to(all, x, {.mask = valid_lengths(reach, before + x.extent(1))});
+  cache = all;
+  return y;
 }
 
 }  // namespace TAPEGRAD::nn

@@ -74,6 +74,13 @@ struct MultiHeadOptions {
   double dropout = 0;          ///< probability for each attention weight, in training
 };
 
+/// What attention goes by of the positions that may be attended to, all heads side by side: (B,K,E) each. Undefined
+/// while there are none. Plain Tensors: `index_select` along axis 0 picks batch items, for beam search say.
+struct KeyValues {
+  Tensor keys;
+  Tensor values;
+};
+
 /// H attentions side by side, on learned maps of the queries, keys and values, and a learned map of what they return
 /// (Vaswani et al., 2017, section 3.2.2).
 ///
@@ -97,6 +104,16 @@ class MultiHeadAttention : public Attention {
 
   /// Self-attention: x (B,T,E) is queries, keys and values.
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}) { return (*this)(x, x, x, options); }
+
+  /// Causal self-attention of further positions x (B,n,E), which come behind those in the cache: they attend to these,
+  /// and each to itself and those before it. Their keys and values are added to the cache. So positions that come one
+  /// by one, or some at a time, get what they would all together from (x, {.causal = true}).
+  Tensor operator()(const Tensor& x, KeyValues& cache);
+
+  /// What keys (B,K,key_size) and values (B,K,value_size) are for all queries, to be computed once for many calls of
+  /// attend_to.
+  KeyValues keys_and_values(const Tensor& keys, const Tensor& values) const;
+  Tensor attend_to(const KeyValues& memory, const Tensor& queries, const AttentionOptions& options = {});
 
   std::size_t heads() const { return heads_; }
 

@@ -12,6 +12,9 @@ class Linear : public Module {
  public:
   Linear(std::size_t in, std::size_t out, Rng& rng, bool with_bias = true);
 
+  /// Without a bias, by the weight (out,in) of another module, which both share: that of an embedding, say.
+  explicit Linear(const Parameter& shared) : weight(param("weight", shared)) {}
+
   /// Refuses an x whose last axis is not `in` wide.
   Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
 

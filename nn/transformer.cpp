@@ -1,0 +1,157 @@
+#include "nn/transformer.hpp"
+
+#include "nn/init.hpp"
+
+namespace TAPEGRAD::nn {
+namespace {
+
+constexpr Real kEps = Real(1e-5);
+
+MultiHeadOptions attention_options(const TransformerConfig& config) {
+  return {.bias = config.bias, .dropout = config.dropout};
+}
+
+}  // namespace
+
+TransformerLayer::TransformerLayer(const TransformerConfig& config, Rng& rng)
+    : self_attn(child<MultiHeadAttention>("self_attn", config.width, config.heads, rng, attention_options(config))),
+      linear1(config.width, config.hidden, rng, config.bias),
+      linear2(config.hidden, config.width, rng, config.bias),
+      norm1(config.width, kEps, config.bias),
+      norm2(config.width, kEps, config.bias),
+      activation_(config.activation),
+      norm_first_(config.norm_first),
+      dropout_(config.dropout, rng) {
+  if (activation_ == Activation::swiglu) gate.emplace(config.width, config.hidden, rng, config.bias);
+}
+
+void TransformerLayer::register_network() {
+  child("linear1", linear1);
+  child("linear2", linear2);
+  if (gate) child("gate", *gate);
+  child("norm1", norm1);
+  child("norm2", norm2);
+  child("dropout", dropout_);
+}
+
+Tensor TransformerLayer::add(const Tensor& x, const LayerNorm& norm, const Part& part) {
+  return norm_first_ ? x + dropout_(part(norm(x))) : norm(x + dropout_(part(x)));
+}
+
+Tensor TransformerLayer::feed_forward(const Tensor& x) {
+  Tensor hidden = linear1(x);
+  if (activation_ == Activation::relu) hidden = relu(hidden);
+  if (activation_ == Activation::gelu) hidden = gelu(hidden);
+  if (activation_ == Activation::swiglu) hidden = silu((*gate)(x)) * hidden;
+  return linear2(dropout_(hidden));
+}
+
+// ---- encoder --------------------------------------------------------------------------------------------------------
+
+TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config, Rng& rng)
+    : TransformerLayer(config, rng) {
+  register_network();
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionOptions& options) {
+  const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, options); });
+  return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, KeyValues& cache) {
+  const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, cache); });
+  return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
+}
+
+TransformerEncoder::TransformerEncoder(const TransformerConfig& config, Rng& rng) {
+  for (std::size_t i = 0; i < config.encoder_layers; ++i) layers.add(config, rng);
+  if (config.final_norm) child("norm", norm.emplace(config.width, kEps, config.bias));
+}
+
+Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionOptions& options) {
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, options);
+  return norm ? (*norm)(y) : y;
+}
+
+// ---- decoder --------------------------------------------------------------------------------------------------------
+
+TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config, Rng& rng)
+    : TransformerLayer(config, rng),
+      multihead_attn(
+          child<MultiHeadAttention>("multihead_attn", config.width, config.heads, rng, attention_options(config))),
+      norm3(config.width, kEps, config.bias) {
+  register_network();
+  child("norm3", norm3);
+}
+
+Tensor TransformerDecoderLayer::run(const Tensor& x, const Part& self_attention, const Part& memory_attention) {
+  Tensor y = add(x, norm1, self_attention);
+  y = add(y, norm2, memory_attention);
+  return add(y, norm3, [&](const Tensor& t) { return feed_forward(t); });
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const DecoderMasks& masks) {
+  return run(
+      x, [&](const Tensor& t) { return self_attn(t, {.mask = masks.self, .causal = true}); },
+      [&](const Tensor& t) { return multihead_attn(t, memory, memory, {.mask = masks.memory}); });
+}
+
+DecoderCache TransformerDecoderLayer::start(const Tensor& memory) const {
+  return {{}, multihead_attn.keys_and_values(memory, memory)};
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, DecoderCache& cache,
+                                           const std::optional<Mask>& memory_mask) {
+  return run(
+      x, [&](const Tensor& t) { return self_attn(t, cache.self); },
+      [&](const Tensor& t) { return multihead_attn.attend_to(cache.memory, t, {.mask = memory_mask}); });
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerConfig& config, Rng& rng) {
+  for (std::size_t i = 0; i < config.decoder_layers; ++i) layers.add(config, rng);
+  if (config.final_norm) child("norm", norm.emplace(config.width, kEps, config.bias));
+}
+
+Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory, const DecoderMasks& masks) {
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, memory, masks);
+  return norm ? (*norm)(y) : y;
+}
+
+std::vector<DecoderCache> TransformerDecoder::start(const Tensor& memory) {
+  std::vector<DecoderCache> cache;
+  for (std::size_t i = 0; i < layers.size(); ++i) cache.push_back(layers[i].start(memory));
+  return cache;
+}
+
+Tensor TransformerDecoder::operator()(const Tensor& x, std::vector<DecoderCache>& cache,
+                                      const std::optional<Mask>& memory_mask) {
+  require(cache.size() == layers.size(), "TransformerDecoder", "there must be a cache for each layer, from start()",
+          cache.size(), layers.size());
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, cache[i], memory_mask);
+  return norm ? (*norm)(y) : y;
+}
+
+// ---- both -----------------------------------------------------------------------------------------------------------
+
+Transformer::Transformer(const TransformerConfig& config, Rng& rng)
+    : encoder(child<TransformerEncoder>("encoder", config, rng)),
+      decoder(child<TransformerDecoder>("decoder", config, rng)) {
+  for (const Parameter& parameter : parameters()) {
+    if (parameter.rank() > 1) init::xavier_uniform(parameter, rng);
+  }
+}
+
+Tensor Transformer::operator()(const Tensor& source, const Tensor& target, const std::optional<Mask>& source_mask,
+                               const std::optional<Mask>& target_mask) {
+  if (source_mask) {
+    require(source_mask->rank() == 3 && source_mask->shape()[1] == 1, "Transformer", "the source mask must be (B,1,S)",
+            source_mask->shape());
+  }
+  const Tensor memory = encoder(source, {.mask = source_mask});
+  return decoder(target, memory, {.self = target_mask, .memory = source_mask});
+}
+
+}  // namespace TAPEGRAD::nn
