@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "autograd/kernels.hpp"
+#include "autograd/kernels/parallel.hpp"
 #include "autograd/simd.hpp"
-#include "autograd/threads.hpp"
 
 namespace TAPEGRAD {
 namespace {

@@ -1,8 +1,12 @@
 #include <cblas.h>
+#ifdef TAPEGRAD_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
 
 #include <limits>
 
 #include "autograd/kernels.hpp"
+#include "autograd/kernels/parallel.hpp"
 #include "autograd/simd.hpp"
 #include "autograd/threads.hpp"
 
@@ -47,10 +51,45 @@ void small_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_str
 // From this many multiply-adds on, threads gain more than they cost.
 constexpr std::size_t kParallelWork = 1 << 22;
 
-/// One call of the BLAS, which may not use threads of its own: its results would depend on their number.
+/// While it lives, the BLAS uses one thread when called from this thread.
+class OneBlasThread {
+ public:
+  OneBlasThread() : threads_(threads()) {
+#ifdef _OPENMP
+    omp_set_num_threads(1);  // a BLAS on OpenMP takes as many as OpenMP would
+#endif
+#ifdef OPENBLAS_VERSION
+    static const bool once = (openblas_set_num_threads(1), true);  // one with threads of its own is told for good
+    (void)once;
+#endif
+  }
+  ~OneBlasThread() {
+#ifdef _OPENMP
+    omp_set_num_threads(threads_);
+#endif
+  }
+  OneBlasThread(const OneBlasThread&) = delete;
+
+ private:
+  [[maybe_unused]] int threads_;
+};
+
+/// One call of a library, which may not use threads of its own: its results would depend on their number.
 void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
                bool add) {
   const OneBlasThread one_thread;
+  const Real beta = add ? 1 : 0;
+#ifdef TAPEGRAD_ONEDNN
+  // oneDNN chooses its instructions at run time, and from about this size on they outweigh the cost of its call.
+  if (size.m * size.n * size.k >= 1 << 16) {
+    const auto letter = [](const Matrix& x) { return x.transpose == Transpose::yes ? 'T' : 'N'; };
+    const auto as_dim = [](std::size_t extent) { return static_cast<dnnl_dim_t>(extent); };
+    const dnnl_status_t status =
+        dnnl_sgemm(letter(a), letter(b), as_dim(size.m), as_dim(size.n), as_dim(size.k), alpha, a.data,
+                   as_dim(a.stride), b.data, as_dim(b.stride), beta, out, as_dim(out_stride));
+    if (status == dnnl_success) return;
+  }
+#endif
   const auto flag = [](const Matrix& x) { return x.transpose == Transpose::yes ? CblasTrans : CblasNoTrans; };
   const auto as_int = [](std::size_t extent) { return static_cast<int>(extent); };
 #ifdef TAPEGRAD_DOUBLE
@@ -59,13 +98,7 @@ void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stri
   const auto blas = cblas_sgemm;
 #endif
   blas(CblasRowMajor, flag(a), flag(b), as_int(size.m), as_int(size.n), as_int(size.k), alpha, a.data, as_int(a.stride),
-       b.data, as_int(b.stride), add ? 1 : 0, out, as_int(out_stride));
-}
-
-/// What gemm takes: out is contiguous, and so are the factors.
-void dense_gemm(const Real* a, const Real* b, Real* out, std::size_t m, std::size_t n, std::size_t k, std::size_t lda,
-                std::size_t ldb, Transpose transpose_a, Transpose transpose_b, bool add) {
-  gemm({a, lda, transpose_a}, {b, ldb, transpose_b}, out, n, {m, n, k}, 1, add);
+       b.data, as_int(b.stride), beta, out, as_int(out_stride));
 }
 
 }  // namespace
@@ -140,25 +173,28 @@ void Product::fill(Array& out, bool add) const {
     return;
   }
 
+  // Rows of `rows` results each, from inner extents `inner`, at these places.
+  const auto multiply = [&](const Real* x, const Real* y, Real* to, std::size_t rows, std::size_t inner, bool more) {
+    gemm({x, fa.columns, transpose_a}, {y, fb.columns, transpose_b}, to, n, {rows, n, inner}, 1, more);
+  };
+
   // Rows of all batches in one call: b is shared and a is not transposed, or the batches are summed over.
   const bool a_has_all = fa.batch == batch;
   if (a_has_all && element_count(fb.batch) == 1 && transpose_a == Transpose::no &&
       element_count(out_batch) == batches) {
-    dense_gemm(a->data(), b->data(), out.data(), batches * m, n, k, fa.columns, fb.columns, transpose_a, transpose_b,
-               add);
+    multiply(a->data(), b->data(), out.data(), batches * m, k, add);
     return;
   }
   if (a_has_all && fb.batch == batch && element_count(out_batch) == 1 && transpose_a == Transpose::yes &&
       transpose_b == Transpose::no) {
-    dense_gemm(a->data(), b->data(), out.data(), m, n, batches * k, fa.columns, fb.columns, transpose_a, transpose_b,
-               add);
+    multiply(a->data(), b->data(), out.data(), m, batches * k, add);
     return;
   }
 
   if (a_has_all && fb.batch == batch && out_batch == batch) {
     parallel_for(batches, m * n * k < kParallelWork && batches * m * n * k >= kParallelWork, [&](std::size_t i) {
-      dense_gemm(a->data() + i * fa.rows * fa.columns, b->data() + i * fb.rows * fb.columns, out.data() + i * m * n, m,
-                 n, k, fa.columns, fb.columns, transpose_a, transpose_b, add);
+      multiply(a->data() + i * fa.rows * fa.columns, b->data() + i * fb.rows * fb.columns, out.data() + i * m * n, m, k,
+               add);
     });
     return;
   }
@@ -176,8 +212,8 @@ void Product::fill(Array& out, bool add) const {
       b_at += at[i] * b_strides[i];
       out_at += at[i] * out_strides[i];
     }
-    dense_gemm(a->data() + a_at * fa.rows * fa.columns, b->data() + b_at * fb.rows * fb.columns,
-               out.data() + out_at * m * n, m, n, k, fa.columns, fb.columns, transpose_a, transpose_b, add || sums);
+    multiply(a->data() + a_at * fa.rows * fa.columns, b->data() + b_at * fb.rows * fb.columns,
+             out.data() + out_at * m * n, m, k, add || sums);
     for (std::size_t i = at.size(); i-- > 0;) {
       if (++at[i] < batch[i]) break;
       at[i] = 0;

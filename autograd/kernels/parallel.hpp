@@ -1,0 +1,28 @@
+/// The loop over pieces of work that threads share.
+#pragma once
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <cstddef>
+
+#include "autograd/array.hpp"
+
+namespace TAPEGRAD {
+
+/// f(0) ... f(n-1), on all threads if `parallel`, and if this is no such thread already. f must not throw.
+template <class F>
+void parallel_for(std::size_t n, [[maybe_unused]] bool parallel, F f) {
+#ifdef _OPENMP
+  if (parallel && !omp_in_parallel() && omp_get_max_threads() > 1) {
+    const auto count = static_cast<std::ptrdiff_t>(n);
+#pragma omp parallel for schedule(dynamic)
+    for (std::ptrdiff_t i = 0; i < count; ++i) f(static_cast<std::size_t>(i));
+    return;
+  }
+#endif
+  for (std::size_t i = 0; i < n; ++i) f(i);
+}
+
+}  // namespace TAPEGRAD
