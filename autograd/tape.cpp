@@ -21,6 +21,12 @@ struct LeafStep final : Step {
   Tensor tensor;
 };
 
+/// After it, one push_back can't throw.
+template <class T>
+void make_room(PoolVector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
+}
+
 }  // namespace
 
 // ---- opening and closing ------------------------------------------------------------------------------------------
@@ -49,7 +55,7 @@ Tape::~Tape() {
 void* Tape::allocate(std::size_t bytes) {
   bytes = (bytes + 15) / 16 * 16;
   if (chunks_.empty() || used_ + bytes > kChunk) {
-    chunks_.reserve(chunks_.size() + 1);
+    make_room(chunks_);
     chunks_.push_back(static_cast<std::byte*>(pool_allocate(kChunk)));
     used_ = 0;
   }
@@ -82,7 +88,7 @@ Step* Tape::adopt(const Tensor& operand, const char* op) {
       cell.leaf, op,
       "an operand was recorded on a tape that is consumed, closed or not the innermost: say detach() to use its value",
       operand.shape());
-  leaves_.reserve(leaves_.size() + 1 > leaves_.capacity() ? 2 * leaves_.size() + 16 : 0);
+  make_room(leaves_);
   cell.step = append<LeafStep>(operand);
   cell.tape = id_;
   leaves_.push_back(cell.step);
