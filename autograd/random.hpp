@@ -49,7 +49,7 @@ class Rng {
     for (;;) {
       const double u = 2 * uniform() - 1;
       const double v = 2 * uniform() - 1;
-      const double square = u * u + v * v;
+      const double square = std::fma(u, u, v * v);
       if (square > 0 && square < 1) return u * std::sqrt(-2 * std::log(square) / square);
     }
   }
@@ -70,7 +70,8 @@ class Rng {
     Array result = empty_array(shape);
     const Real below_high = std::nextafter(static_cast<Real>(high), static_cast<Real>(low));
     for (Real& element : result.storage()) {
-      element = std::min(static_cast<Real>(low + (high - low) * uniform()), below_high);  // rounding may reach high
+      element =
+          std::min(static_cast<Real>(std::fma(high - low, uniform(), low)), below_high);  // rounding may reach high
     }
     return result;
   }
@@ -79,7 +80,7 @@ class Rng {
   Array normal(const Shape& shape, double mean = 0, double deviation = 1) {
     require(deviation >= 0, "Rng::normal", "the deviation must not be negative", deviation);
     Array result = empty_array(shape);
-    for (Real& element : result.storage()) element = static_cast<Real>(mean + deviation * normal());
+    for (Real& element : result.storage()) element = static_cast<Real>(std::fma(deviation, normal(), mean));
     return result;
   }
 
