@@ -1,17 +1,14 @@
 /// Array functions: the loops that ops and their rules run on. They know no Tensor and no Tape.
 ///
-/// Many have a Tensor overload of the same name in ops.hpp, so that one generic rule calls this one with T = Array and
-/// records itself with T = Tensor. None has a name of xtensor's: argument-dependent lookup would find xtensor's
-/// instead. Shapes and axes are checked by the ops; axes are normalised here (see shapes.hpp) unless said otherwise.
+/// Many have a Tensor overload of the same name, in ops.hpp or rules.hpp, so that one generic rule calls this one with
+/// T = Array and records itself with T = Tensor. None has a name of xtensor's: argument-dependent lookup would find
+/// xtensor's instead. Shapes and axes are checked by the ops; axes are normalised here (see shapes.hpp) unless said
+/// otherwise.
 #pragma once
 
 #include "autograd/shapes.hpp"
 
 namespace TAPEGRAD {
-
-/// The value of either kind, for what carries no gradient (comparisons, say).
-inline const Array& array_of(const Array& x) { return x; }
-inline const Array& array_of(const Tensor& x) { return x.value(); }
 
 // ---- broadcasting and reductions ------------------------------------------------------------------------------------
 
@@ -22,14 +19,12 @@ Array broadcast_to(const Array& x, const Shape& shape);
 Array sum_to(const Array& x, const Shape& shape);
 
 Array reduce_sum(const Array& x, const Axes& axes, bool keepdim);
-Tensor reduce_sum(const Tensor& x, const Axes& axes, bool keepdim);
 Array reduce_max(const Array& x, const Axes& axes, bool keepdim);  ///< NaN if there is one
 Array reduce_logsumexp(const Array& x, const Axes& axes, bool keepdim);
 
 /// What a reduction over the axes left, repeated over them again to the shape from before; dy may have kept them or
 /// not.
 Array expand(const Array& dy, const Axes& axes, const Shape& shape);
-Tensor expand(const Tensor& dy, const Axes& axes, const Shape& shape);
 
 /// f(a, b) elementwise, broadcasting. Inner axes run as plain loops, whichever operand is repeated along them.
 template <class Result, class F>
@@ -103,9 +98,7 @@ Array softmax_values(const Array& x, std::size_t axis);
 Array log_softmax_values(const Array& x, std::size_t axis);
 /// y (dy - sum dy y), y the softmax.
 Array softmax_backward(const Array& dy, const Array& y, int axis);
-Tensor softmax_backward(const Tensor& dy, const Tensor& y, int axis);
 Array running_sum(const Array& x, int axis, bool reverse);
-Tensor running_sum(const Tensor& x, int axis, bool reverse);
 
 // ---- normalisation
 // ---------------------------------------------------------------------------------------------------
@@ -223,6 +216,5 @@ void add_at_index(Array& to, int axis, const Index& index, const Array& x, std::
 void add_at_gather(Array& to, int axis, const Index& index, const Array& x);
 /// Elements on the kept side of a diagonal of the last two axes; zeros elsewhere.
 Array keep_triangle(const Array& x, int diagonal, bool lower);
-Tensor keep_triangle(const Tensor& x, int diagonal, bool lower);
 
 }  // namespace TAPEGRAD

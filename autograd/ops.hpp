@@ -8,34 +8,12 @@
 #include <limits>
 #include <optional>
 
+#include "autograd/shapes.hpp"
 #include "autograd/tape.hpp"
 
 namespace TAPEGRAD {
 
 class Rng;
-
-/// A list of axes, such as `1` or `{0, -1}`: at most 8. Trivially copyable, so that rules may capture it.
-class Axes {
- public:
-  Axes() = default;
-  Axes(int axis) : Axes({axis}) {}
-  Axes(std::initializer_list<int> axes) : Axes(axes.begin(), axes.size()) {}
-  Axes(const std::vector<int>& axes) : Axes(axes.data(), axes.size()) {}
-  Axes(const int* axes, std::size_t count) : count_(static_cast<int>(count)) {
-    require(count <= kMost, "Axes", "an op takes at most 8 axes", count);
-    std::copy_n(axes, count, axes_);
-  }
-  std::size_t size() const { return static_cast<std::size_t>(count_); }
-  int operator[](std::size_t i) const { return axes_[i]; }
-  int& operator[](std::size_t i) { return axes_[i]; }
-  const int* begin() const { return axes_; }
-  const int* end() const { return axes_ + count_; }
-
- private:
-  static constexpr std::size_t kMost = 8;
-  int count_ = 0;
-  int axes_[kMost] = {};
-};
 
 /// The extents that reshape takes: a Shape, or a list of integers of any type such as `{n, -1}`.
 struct Extents {
@@ -46,9 +24,6 @@ struct Extents {
 
   PoolVector<std::ptrdiff_t> values;
 };
-
-/// Whether a matrix factor is transposed (its last two axes swapped) before the product.
-enum class Transpose { no, yes };
 
 // ---- arithmetic: y = a op b, elementwise and broadcasting -----------------------------------------------------------
 
@@ -197,13 +172,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // ---- convolution ----------------------------------------------------------------------------------------------------
 
-/// How a kernel slides along an axis that has `padding` zeros put before and after it.
-struct Window {
-  std::ptrdiff_t kernel;
-  std::ptrdiff_t stride = 1;
-  std::ptrdiff_t padding = 0;
-};
-
 /// Cross-correlation y[b,o,l] = bias[o] + sum_{c,k} weight[o,c,k] x[b,c,l stride + k - padding], x being 0 outside
 /// (what PyTorch calls conv1d): x (B,C,N), weight (O,C,K), bias (O) if defined -> (B,O,L), L = floor((N + 2 padding -
 /// K) / stride) + 1. Computed as unfold1d and a matrix product, which holds (B,C*K,L) numbers. Refuses a stride below
@@ -335,7 +303,7 @@ Tensor full(const Shape& shape, Real value);
 Tensor eye(std::size_t n);  ///< the identity matrix
 /// start, start + step, ... below stop (above it for a negative step). Refuses a step of 0.
 Tensor arange(Real start, Real stop, Real step = 1);
-Tensor arange(std::size_t n);  ///< 0, 1, ... n-1
+Tensor arange(std::size_t n);                        ///< 0, 1, ... n-1
 Tensor arange(std::floating_point auto n) = delete;  // it would be cut to an integer: give start and stop
 /// (..., classes) of zeros, with a one at each index. Refuses an index outside 0 ... classes-1.
 Tensor one_hot(const Index& index, std::size_t classes);

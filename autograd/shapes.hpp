@@ -1,9 +1,42 @@
-/// Axes and shapes: made plain once, so that kernels see only sorted, non-negative axes.
+/// What ops take besides arrays, and shapes: made plain once, so that kernels see only sorted, non-negative axes.
 #pragma once
 
-#include "autograd/ops.hpp"
+#include "autograd/mask.hpp"
 
 namespace TAPEGRAD {
+
+/// A list of axes, such as `1` or `{0, -1}`: at most 8. Trivially copyable, so that rules may capture it.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(int axis) : Axes({axis}) {}
+  Axes(std::initializer_list<int> axes) : Axes(axes.begin(), axes.size()) {}
+  Axes(const std::vector<int>& axes) : Axes(axes.data(), axes.size()) {}
+  Axes(const int* axes, std::size_t count) : count_(static_cast<int>(count)) {
+    require(count <= kMost, "Axes", "an op takes at most 8 axes", count);
+    std::copy_n(axes, count, axes_);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(count_); }
+  int operator[](std::size_t i) const { return axes_[i]; }
+  int& operator[](std::size_t i) { return axes_[i]; }
+  const int* begin() const { return axes_; }
+  const int* end() const { return axes_ + count_; }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  int count_ = 0;
+  int axes_[kMost] = {};
+};
+
+/// Whether a matrix factor is transposed (its last two axes swapped) before the product.
+enum class Transpose { no, yes };
+
+/// How a kernel slides along an axis that has `padding` zeros put before and after it.
+struct Window {
+  std::ptrdiff_t kernel;
+  std::ptrdiff_t stride = 1;
+  std::ptrdiff_t padding = 0;
+};
 
 /// The axis counted from the front; refuses one that an array of that rank does not have.
 std::size_t normalize_axis(int axis, std::size_t rank, std::string_view op);

@@ -1,4 +1,4 @@
-#include "autograd/kernels.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 namespace {

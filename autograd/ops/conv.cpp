@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "autograd/kernels.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 namespace {

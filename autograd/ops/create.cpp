@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "autograd/kernels.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 

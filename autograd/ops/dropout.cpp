@@ -1,5 +1,5 @@
-#include "autograd/kernels.hpp"
 #include "autograd/random.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/kernels.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 

@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "autograd/kernels.hpp"
+#include "autograd/rules.hpp"
 
 namespace TAPEGRAD {
 
