@@ -15,18 +15,22 @@ std::vector<Parameter> with_gradient_once(const std::vector<Parameter>& paramete
   return once;
 }
 
-/// Sum of (g * scale)^2, in four sums side by side: one alone waits for each of its additions.
+/// Sum of (g * scale)^2. In sixteen sums side by side: one alone waits for each of its additions.
 double sum_of_squares(const std::vector<Parameter>& parameters, double scale) {
-  double sums[4] = {};
+  constexpr std::size_t kSums = 16;
+  double total = 0;
   for (const Parameter& parameter : parameters) {
     const Real* g = parameter.grad().data();
     const std::size_t count = parameter.grad().size();
-    for (std::size_t k = 0; k < count; ++k) {
-      const double scaled = g[k] * scale;
-      sums[k % 4] += scaled * scaled;
+    double sums[kSums] = {};
+    std::size_t k = 0;
+    for (; k + kSums <= count; k += kSums) {
+      for (std::size_t j = 0; j < kSums; ++j) sums[j] += (g[k + j] * scale) * (g[k + j] * scale);
     }
+    for (; k < count; ++k) sums[0] += (g[k] * scale) * (g[k] * scale);
+    for (const double sum : sums) total += sum;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return total;
 }
 
 double largest(const std::vector<Parameter>& parameters) {

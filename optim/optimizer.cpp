@@ -27,11 +27,11 @@ Optimizer::Optimizer(const char* name, std::vector<Group> groups, double learnin
 
 void Optimizer::step() {
   bool any = false;
-  for (const auto& [parameter, group, steps, arrays] : slots_) {
-    if (!parameter.has_grad()) continue;
+  for (const Slot& slot : slots_) {
+    if (!slot.parameter.has_grad()) continue;
     any = true;
-    require(parameter.grad().shape() == parameter.shape(), name_, "a gradient must have its parameter's shape",
-            parameter.grad().shape(), parameter.shape());
+    require(slot.parameter.grad().shape() == slot.parameter.shape(), name_,
+            "a gradient must have its parameter's shape", slot.parameter.grad().shape(), slot.parameter.shape());
   }
   require(any, name_, "no parameter has a gradient (was a Tape open?)");
   for (Slot& slot : slots_) {  // all memory is taken before anything changes
