@@ -279,7 +279,7 @@ Tensor masked_softmax(const Tensor& scores, const Mask& mask);
 Tensor masked_softmax(const Tensor& scores, const Index& lengths);
 
 struct AttentionOptions {
-  std::optional<Mask> mask = {};   // broadcasts to (B,H,Q,K)
+  std::optional<Mask> mask = {};   // broadcasts to (B,H,Q,K); of (B,Q,K) take every_head
   Tensor additive_mask = {};       // added to the scores; broadcasts to (B,H,Q,K); has a gradient
   bool causal = false;             // query i may attend to the keys 0 ... i, besides what the masks say
   std::optional<Real> scale = {};  // of the scores; 1/sqrt(D) when left out
@@ -287,12 +287,14 @@ struct AttentionOptions {
 };
 
 /// softmax(q k^T scale) v for q (B,H,Q,D), k (B,H,K,D), v (B,H,K,V) -> (B,H,Q,V) (Vaswani et al., 2017, equation 1), or
-/// for (B,Q,H*D), (B,K,H*D), (B,K,H*V) -> (B,Q,H*V) when the heads are given. One pass, forward and backward, that
+/// for (B,Q,H*D), (B,K,H*D), (B,K,H*V) -> (B,Q,H*V) when the heads are given. Refuses masks of three axes where H > 1:
+/// (B,Q,K) would be taken for (H,Q,K). One pass, forward and backward, that
 /// holds the scores of a few queries at a time, so memory grows with Q + K, not Q K; keys that no mask lets through are
 /// skipped.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
-/// The weights (B,H,Q,K) that scaled_dot_product_attention averages v with, for drawing or for dropout.
+/// The weights (B,H,Q,K) that scaled_dot_product_attention averages v with, for drawing or for dropout. Refusals as
+/// there.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options = {});
 
 // ---- constants ------------------------------------------------------------------------------------------------------

@@ -60,8 +60,14 @@ void backward(const AttentionLayout& layout, const Tensor&, const Tensor& dy, co
   if (dadditive) *dadditive += dscores;
 }
 
-AttentionLayout layout_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  const char* op = "scaled_dot_product_attention";
+/// Refuses a mask that does not broadcast to the scores, and one of three axes, whose batch would be taken for heads.
+void require_mask(const Shape& mask, const Shape& scores, const char* op, const char* three_axes) {
+  require(mask.size() != 3 || scores[1] <= 1, op, three_axes, mask, scores);
+  require(broadcasts_to(mask, scores), op, "the mask must broadcast to (B,H,Q,K)", mask, scores);
+}
+
+AttentionLayout layout_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                          const char* op) {
   const bool in_rows = options.heads != 0;
   require(q.rank() == (in_rows ? 3 : 4) && k.rank() == q.rank() && v.rank() == q.rank(), op,
           "q, k and v must be (B,H,T,D), or (B,T,H*D) when the number of heads is given", q.shape(), k.shape(),
@@ -78,6 +84,14 @@ AttentionLayout layout_of(const Tensor& q, const Tensor& k, const Tensor& v, con
   require(q.shape().back() % per_row == 0 && v.shape().back() % per_row == 0, op,
           "the widths must be divisible by the number of heads", q.shape(), v.shape());
   const std::size_t width = q.shape().back() / per_row;
+  const Shape scores{q.shape()[0], heads, q.shape()[length], k.shape()[length]};
+  if (options.mask) {
+    require_mask(options.mask->shape(), scores, op, "a mask of three axes is (B,Q,K): say every_head(mask)");
+  }
+  if (options.additive_mask.defined()) {
+    require_mask(options.additive_mask.shape(), scores, op,
+                 "an additive mask of three axes is (B,Q,K): say unsqueeze(mask, 1)");
+  }
   const Real scale = options.scale.value_or(static_cast<Real>(1 / std::sqrt(static_cast<double>(width))));
   return {q.shape()[0],   heads, q.shape()[length], k.shape()[length], width, v.shape().back() / per_row, in_rows,
           options.causal, scale};
@@ -137,11 +151,8 @@ Tensor masked_softmax(const Tensor& scores, const Index& lengths) {
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
-  const AttentionLayout layout = layout_of(q, k, v, options);
-  const Shape full{layout.batch, layout.heads, layout.queries, layout.keys};
+  const AttentionLayout layout = layout_of(q, k, v, options, "scaled_dot_product_attention");
   const Mask& mask = options.mask ? *options.mask : everything();
-  require(broadcasts_to(mask.shape(), full), "scaled_dot_product_attention", "the mask must broadcast to (B,H,Q,K)",
-          mask.shape(), full);
   Array log_sums;
   if (!options.additive_mask.defined()) {
     Tensor y = attention_values(layout, q.value(), k.value(), v.value(), mask, nullptr, log_sums);
@@ -154,8 +165,6 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
         q, k, v, mask, Saved{Tensor(std::move(log_sums))});
   }
   const Tensor& additive = options.additive_mask;
-  require(broadcasts_to(additive.shape(), full), "scaled_dot_product_attention",
-          "the additive mask must broadcast to (B,H,Q,K)", additive.shape(), full);
   Tensor y = attention_values(layout, q.value(), k.value(), v.value(), mask, &additive.value(), log_sums);
   return record(
       "scaled_dot_product_attention", std::move(y),
@@ -168,7 +177,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 }
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
-  const AttentionLayout layout = layout_of(q, k, k, options);
+  const AttentionLayout layout = layout_of(q, k, k, options, "attention_weights");
   const Mask mask = full_mask(layout, options.mask ? *options.mask : everything());
   return masked_softmax(scores_of(layout, split_heads(layout, q), split_heads(layout, k), options.additive_mask), mask);
 }

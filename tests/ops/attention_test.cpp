@@ -242,6 +242,7 @@ TEST_CASE("Masks of both kinds broadcast to the scores over every combination of
     const std::size_t leading = static_cast<std::size_t>(
         std::find_if(shape.begin(), shape.end(), [](std::size_t n) { return n != 1; }) - shape.begin());
     for (std::size_t drop = 0; drop <= leading; ++drop) {
+      if (drop == 1) continue;  // three axes are refused
       const Shape fewer(shape.begin() + static_cast<std::ptrdiff_t>(drop), shape.end());
       CAPTURE(to_text(fewer));
       check_fused(qkv, {.mask = random_mask(fewer, rng), .heads = s.H}, rng);
@@ -338,13 +339,48 @@ TEST_CASE("Attention's gradients of first and second order") {
       options.causal = true;
       options.mask = random_mask({s.B, 1, s.Q, s.K}, rng);
       check_gradients(attention_of(options), inputs);
-      inputs.push_back(rng.normal({s.H, 1, s.K}));
+      inputs.push_back(rng.normal({1, s.H, 1, s.K}));
       check_gradients(attention_of(options), inputs);
     }
   }
   check_gradients(
       [](const std::vector<Tensor>& x) { return attention_weights(x[0], x[1], {.causal = true, .heads = 2}); },
       {rng.normal({2, 3, 6}), rng.normal({2, 4, 6})});
+}
+
+TEST_CASE("A mask of three axes is refused where its batch could be taken for heads") {
+  Rng rng(9);
+  const Mask lengths = valid_lengths(Index{2, 5, 1}, 5);  // (3,1,5), with as many heads as batch items
+  const std::vector<Tensor> qkv = operands({3, 3, 4, 5, 2, 2}, true, rng);
+  const AttentionOptions three{.mask = lengths, .heads = 3};
+  const AttentionOptions three_numbers{.additive_mask = zeros({3, 1, 5}), .heads = 3};
+  check_refused([&] { scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], three); },
+                "[scaled_dot_product_attention] a mask of three axes is (B,Q,K): say every_head(mask); got (3,1,5) and "
+                "(3,3,4,5)");
+  check_refused([&] { attention_weights(qkv[0], qkv[1], three); },
+                "[attention_weights] a mask of three axes is (B,Q,K): say every_head(mask)");
+  check_refused([&] { scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], three_numbers); },
+                "[scaled_dot_product_attention] an additive mask of three axes is (B,Q,K): say unsqueeze(mask, 1)");
+  check_refused([&] { attention_weights(qkv[0], qkv[1], three_numbers); },
+                "[attention_weights] an additive mask of three axes is (B,Q,K)");
+  const std::vector<Tensor> one = operands({1, 1, 4, 5, 2, 2}, true, rng);
+  check_close(attention_weights(one[0], one[1], {.mask = valid_lengths(Index{2}, 5), .heads = 1}),
+              attention_weights(one[0], one[1], {.mask = every_head(valid_lengths(Index{2}, 5)), .heads = 1}), 0);
+}
+
+TEST_CASE("attention_weights refuses in its own name, and masks too") {
+  const Tensor q = zeros({2, 3, 4, 5});
+  check_refused([&] { attention_weights(q, zeros({2, 3, 4})); }, "[attention_weights] q, k and v must be");
+  check_refused(
+      [&] {
+        attention_weights(q, q, {.mask = Mask(Shape{7, 4})});
+      },
+      "[attention_weights] the mask must broadcast to (B,H,Q,K); got (7,4) and (2,3,4,4)");
+  check_refused(
+      [&] {
+        attention_weights(q, q, {.additive_mask = zeros({5, 1, 1, 1, 1})});
+      },
+      "[attention_weights] the mask must broadcast to (B,H,Q,K)");
 }
 
 TEST_CASE("attention_weights are what attention averages with") {
@@ -374,7 +410,7 @@ TEST_CASE("Attention refuses what does not fit, in one line") {
   refused(y, zeros({2, 2, 3, 5}), y, {}, "q and k must be equally wide");
   refused(y, y, zeros({2, 2, 4, 4}), {}, "there must be a value for each key");
   refused(y, y, y, {.mask = Mask(Shape{4, 3})}, "the mask must broadcast to (B,H,Q,K); got (4,3) and (2,2,3,3)");
-  refused(y, y, y, {.additive_mask = zeros({2, 2, 2, 3, 3})}, "the additive mask must broadcast to (B,H,Q,K)");
+  refused(y, y, y, {.additive_mask = zeros({2, 2, 2, 3, 3})}, "the mask must broadcast to (B,H,Q,K)");
 }
 
 TEST_CASE("Attention's bits do not depend on the number of threads", "[threads]") {

@@ -17,12 +17,19 @@ namespace {
 
 using Op = std::function<Tensor(Case&)>;
 
+/// A mask that broadcasts to (B,H,Q,K), with all four axes, as attention wants it.
+Shape four_axes(Shape shape) {
+  while (shape.size() < 4) shape.insert(shape.begin(), 1);
+  return shape;
+}
+
 Tensor attention(Case& c) {
   AttentionOptions options{.causal = c.get<bool>("is_causal")};
   if (c.is_mask(3)) {
-    options.mask = c.mask(3);
+    const Mask mask = c.mask(3);
+    options.mask = Mask(four_axes(mask.shape()), mask);
   } else if (c.count() > 3) {
-    options.additive_mask = c.x(3);
+    options.additive_mask = reshape(c.x(3), four_axes(c.x(3).shape()));
   }
   return scaled_dot_product_attention(c.x(0), c.x(1), c.x(2), options);
 }
