@@ -77,6 +77,15 @@ template <class T>
 Tensor& operator/=(Tensor& a, const T& b) {
   return a = a / b;
 }
+// Not for a Parameter, which would be another one than its module has registered: change its mutable_value().
+template <class T>
+Tensor& operator+=(Parameter& a, const T& b) = delete;
+template <class T>
+Tensor& operator-=(Parameter& a, const T& b) = delete;
+template <class T>
+Tensor& operator*=(Parameter& a, const T& b) = delete;
+template <class T>
+Tensor& operator/=(Parameter& a, const T& b) = delete;
 
 /// y = a^b, da = dy b a^(b-1), db = dy a^b log a (0 where a = 0 and b > 0, and where a = 0 and b = 0). Values and
 /// gradients at a = 0 are exact for b = 0, 1, 2: x^0 = 1 with gradient 0.

@@ -225,3 +225,20 @@ TEST_CASE("compound assignment points the handle to a new value", "[tensor]") {
   CHECK(elements(a) == Reals{5, Real(10.5)});
   CHECK(elements(before) == Reals{1, 2});
 }
+
+namespace {
+
+template <class T>
+concept ChangesBy = requires(T& a, const Tensor& b) {
+  a += b;
+}
+|| requires(T& a, const Tensor& b) { a -= b; }
+|| requires(T& a, double b) { a *= b; }
+|| requires(T& a, double b) { a /= b; };
+
+}  // namespace
+
+TEST_CASE("a Parameter can't be made to point elsewhere by an operator that assigns") {
+  CHECK(ChangesBy<Tensor>);
+  CHECK_FALSE(ChangesBy<Parameter>);
+}
