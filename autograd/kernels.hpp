@@ -87,7 +87,6 @@ Mask compare(const Array& a, const Array& b, F f) {
   broadcast_apply(result.shape(), a.shape(), b.shape(), a.data(), b.data(), result.data(), f);
   return result;
 }
-Mask is_finite(const Array& x);
 Array keep_where(const Array& x, const Mask& mask);
 Array ones_where(const Mask& mask);                              ///< 1 where true, else 0
 Array select(const Mask& mask, const Array& a, const Array& b);  ///< a where true, else b
@@ -100,8 +99,7 @@ Array log_softmax_values(const Array& x, std::size_t axis);
 Array softmax_backward(const Array& dy, const Array& y, int axis);
 Array running_sum(const Array& x, int axis, bool reverse);
 
-// ---- normalisation
-// ---------------------------------------------------------------------------------------------------
+// ---- normalisation -------------------------------------------------------------------------------------------------
 
 struct NormOptions {
   bool centred;  // whether a row's mean is subtracted first
@@ -196,8 +194,7 @@ void attention_backward(const AttentionLayout& layout, const Array& y, const Arr
                         Array* dk, Array* dv, Array* dadditive);
 
 // ---- shape, index and mask: as the ops of the same names ------------------------------------------------------------
-// Positions and masks are checked here, so before every write: their handles may have been written to after an op
-// checked them.
+// Positions are checked here, once, for the op and its adjoint.
 
 Array reshape(Array x, const Shape& shape);
 Array permute(const Array& x, const Axes& axes);

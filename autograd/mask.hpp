@@ -11,6 +11,13 @@
 
 namespace TAPEGRAD {
 
+/// Integers of any type, or truth values, one after the other.
+template <class Container>
+concept Integers = requires(const Container& c) {
+  requires std::integral<std::remove_cvref_t<decltype(*c.begin())>>;
+  c.end();
+};
+
 /// A contiguous row-major array of plain elements. Copies are cheap, and yet each has its own elements: they are shared
 /// until one is written to.
 template <class Element>
@@ -23,24 +30,20 @@ class PlainArray {
       : contents_(std::allocate_shared<Contents>(PoolAllocator<Contents>(), shape, element_count(shape))) {}
 
   /// Elements in row-major order; their number must be the shape's.
-  template <class Container>
-  requires requires(const Container& c) { c.begin() != c.end(); }
-  PlainArray(const Shape& shape, const Container& elements) : PlainArray(shape) {
-    const auto count = static_cast<std::size_t>(std::distance(elements.begin(), elements.end()));
-    require(count == size(), "PlainArray", "the number of elements must be the shape's", count, shape);
-    std::copy(elements.begin(), elements.end(), data());
-  }
+  template <Integers Container>
+  PlainArray(const Shape& shape, const Container& elements)
+      : PlainArray(shape, elements, [](auto element) { return static_cast<Element>(element); }) {}
 
-  /// From nested lists: `Index({1, 2})` is (2), `Mask({{true, false}})` is (1,2).
-  PlainArray(std::initializer_list<Element> row) : PlainArray(Shape{row.size()}, row) {}
-  PlainArray(std::initializer_list<std::initializer_list<Element>> rows)
-      : PlainArray(Shape{rows.size(), rows.size() ? rows.begin()->size() : 0}) {
-    Element* to = data();
-    for (const auto& row : rows) {
-      require(row.size() == shape()[1], "PlainArray", "rows must be equally long", row.size(), shape()[1]);
-      to = std::copy(row.begin(), row.end(), to);
-    }
-  }
+  /// A number in a list. A class, so that `{{1}, {2}}` can only be two rows.
+  struct Number {
+    template <std::integral Integer>
+    Number(Integer n) : value(static_cast<Element>(n)) {}
+    Element value;
+  };
+  /// From nested lists: `Index{1, 2}` is (2), `Index{{1}, {2}}` is (2,1).
+  PlainArray(std::initializer_list<Number> row)
+      : PlainArray(Shape{row.size()}, row, [](const Number& number) { return number.value; }) {}
+  PlainArray(std::initializer_list<std::initializer_list<Element>> rows) : PlainArray(from_rows(rows)) {}
 
   const Shape& shape() const { return contents_->shape; }
   std::size_t rank() const { return shape().size(); }
@@ -52,6 +55,25 @@ class PlainArray {
   }
   const Element* begin() const { return data(); }
   const Element* end() const { return data() + size(); }
+
+ protected:
+  template <class Container, class Convert>
+  PlainArray(const Shape& shape, const Container& elements, Convert convert) : PlainArray(shape) {
+    const auto count = static_cast<std::size_t>(std::distance(elements.begin(), elements.end()));
+    require(count == size(), "PlainArray", "the number of elements must be the shape's", count, shape);
+    std::transform(elements.begin(), elements.end(), data(), convert);
+  }
+
+  template <class T>
+  static PlainArray from_rows(std::initializer_list<std::initializer_list<T>> rows) {
+    PlainArray array(Shape{rows.size(), rows.size() ? rows.begin()->size() : 0});
+    Element* to = array.data();
+    for (const auto& row : rows) {
+      require(row.size() == array.shape()[1], "PlainArray", "rows must be equally long", row.size(), array.shape()[1]);
+      to = std::copy(row.begin(), row.end(), to);
+    }
+    return array;
+  }
 
  private:
   struct Contents {
@@ -70,11 +92,13 @@ class Mask : public PlainArray<std::uint8_t> {
  public:
   Mask() = default;
   explicit Mask(const Shape& shape) : PlainArray<std::uint8_t>(shape) {}
-  template <class Container>
-  Mask(const Shape& shape, const Container& elements) : PlainArray<std::uint8_t>(shape, elements) {}
+  /// True where an element is not 0.
+  template <Integers Container>
+  Mask(const Shape& shape, const Container& elements)
+      : PlainArray<std::uint8_t>(shape, elements, [](auto element) { return std::uint8_t(element != 0); }) {}
   template <std::same_as<bool> Truth>  // a template, so that {{true}, {false}} can only be two rows
   Mask(std::initializer_list<Truth> row) : PlainArray<std::uint8_t>(Shape{row.size()}, row) {}
-  Mask(std::initializer_list<std::initializer_list<bool>> rows);
+  Mask(std::initializer_list<std::initializer_list<bool>> rows) : PlainArray<std::uint8_t>(from_rows(rows)) {}
 };
 
 /// Elementwise logic, broadcasting as NumPy does.

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "autograd/kernels.hpp"
 
 namespace TAPEGRAD {
@@ -13,15 +11,6 @@ Mask combine(const Mask& a, const Mask& b, const char* op, F f) {
 }
 
 }  // namespace
-
-Mask::Mask(std::initializer_list<std::initializer_list<bool>> rows)
-    : PlainArray<std::uint8_t>(Shape{rows.size(), rows.size() ? rows.begin()->size() : 0}) {
-  std::uint8_t* to = data();
-  for (const auto& row : rows) {
-    require(row.size() == shape()[1], "Mask", "rows must be equally long", row.size(), shape()[1]);
-    to = std::copy(row.begin(), row.end(), to);
-  }
-}
 
 Mask operator&&(const Mask& a, const Mask& b) {
   return combine(a, b, "mask &&", [](std::uint8_t x, std::uint8_t y) { return x && y; });
@@ -37,12 +26,6 @@ Mask operator!(const Mask& a) {
 
 std::size_t count_true(const Mask& mask) {
   return static_cast<std::size_t>(std::count_if(mask.begin(), mask.end(), [](std::uint8_t x) { return x != 0; }));
-}
-
-Mask is_finite(const Array& x) {
-  Mask result(x.shape());
-  std::transform(x.storage().begin(), x.storage().end(), result.data(), [](Real v) { return std::isfinite(v); });
-  return result;
 }
 
 Array ones_where(const Mask& mask) {

@@ -28,6 +28,10 @@ TEST_CASE("masks and indices are made from lists, shapes and containers", "[mask
   CHECK(Index(Shape{3}, std::vector<int>{1, 2, 3}).data()[2] == 3);
   CHECK(Index(Shape{2, 1}, std::list<short>{7, 8}).data()[1] == 8);
   CHECK(elements(Mask(Shape{2}, std::vector<bool>{false, true})) == Ints{0, 1});
+  CHECK(Index{{1}, {2}}.shape() == Shape{2, 1});
+  CHECK(Index{{1}}.shape() == Shape{1, 1});
+  CHECK(Index{1}.shape() == Shape{1});
+  CHECK(Index(Shape{1}, Index{{7}}).data()[0] == 7);
   CHECK(Index().size() == 0);
   CHECK(Index(Shape{}).size() == 1);
   CHECK(index.rank() == 2);
@@ -39,6 +43,14 @@ TEST_CASE("elements that do not fill the shape are refused", "[mask]") {
   CHECK_THROWS_AS(Index(Shape{1}, std::vector<int>{1, 2}), Error);
   CHECK_THROWS_WITH((Index{{1, 2}, {3}}), ContainsSubstring("rows must be equally long; got 1 and 2"));
   CHECK_THROWS_WITH((Mask{{true}, {true, false}}), ContainsSubstring("rows must be equally long"));
+}
+
+TEST_CASE("masks and indices are made of integers and truth values only") {
+  CHECK_FALSE(std::is_constructible_v<Index, Shape, std::vector<double>>);
+  CHECK_FALSE(std::is_constructible_v<Mask, Shape, std::vector<float>>);
+  CHECK_FALSE(std::is_constructible_v<Index::Number, double>);
+  CHECK(std::is_constructible_v<Index, Shape, std::vector<bool>>);
+  CHECK(std::is_constructible_v<Mask, Shape, std::vector<std::int64_t>>);
 }
 
 TEST_CASE("a copy of a mask has its own elements once one of the two is written to", "[mask]") {
@@ -65,10 +77,13 @@ TEST_CASE("masks combine elementwise and broadcast as NumPy does", "[mask]") {
 }
 
 TEST_CASE("bytes other than 1 count as true", "[mask]") {
-  const Mask odd(Shape{3}, std::vector<int>{0, 2, 255});
+  Mask odd(Shape{3});
+  odd.data()[1] = 2;
+  odd.data()[2] = 255;
   CHECK(count_true(odd) == 2);
   CHECK(elements(!odd) == Ints{1, 0, 0});
   CHECK(elements(odd && Mask{true, true, true}) == Ints{0, 1, 1});
+  CHECK(elements(Mask(Shape{4}, std::vector<int>{0, 2, 256, -1})) == Ints{0, 1, 1, 1});
 }
 
 TEST_CASE("true elements are counted", "[mask]") {
