@@ -4,8 +4,8 @@ namespace TAPEGRAD {
 
 std::size_t normalize_axis(int axis, std::size_t rank, std::string_view op) {
   const int signed_rank = static_cast<int>(rank);
-  require(axis >= -signed_rank && axis < signed_rank, op, "the axis must be one of the array's; got axis and rank",
-          axis, rank);
+  require(axis >= -signed_rank && axis < signed_rank, op, "the axis must be at least -rank and below the rank", axis,
+          rank);
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 

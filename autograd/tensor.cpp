@@ -1,5 +1,7 @@
 #include "autograd/tensor.hpp"
 
+#include "autograd/shapes.hpp"
+
 namespace TAPEGRAD {
 namespace {
 
@@ -40,11 +42,7 @@ void Tensor::drop(Cell* cell) noexcept {
   pool_delete(cell);
 }
 
-std::size_t Tensor::extent(int axis) const {
-  const int rank = static_cast<int>(this->rank());
-  require(axis >= -rank && axis < rank, "extent", "axis must be one of the Tensor's", axis, shape());
-  return shape()[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
-}
+std::size_t Tensor::extent(int axis) const { return shape()[normalize_axis(axis, rank(), "extent")]; }
 
 Real Tensor::item() const {
   require(size() == 1, "item", "the Tensor must have exactly one element", shape());

@@ -101,7 +101,7 @@ TEST_CASE("permute's gradient goes back, and wrong axes are refused", "[shape]")
   const Tensor x = counted({2, 3});
   check_refused([&] { permute(x, {0}); }, "[permute] each axis must be listed; got 1 and (2,3)");
   check_refused([&] { permute(x, {0, -2}); }, "[permute] an axis may be listed once");
-  check_refused([&] { permute(x, {0, 2}); }, "[permute] the axis must be one of the array's");
+  check_refused([&] { permute(x, {0, 2}); }, "[permute] the axis must be at least -rank and below the rank");
   check_refused([&] { transpose(x, 0, 2); }, "[transpose]");
   check_refused([&] { transpose(Tensor(1), 0, 0); }, "[transpose]");
   check_refused([&] { transpose(zeros({1, 1, 1, 1, 1, 1, 1, 1, 1}), 0, 1); }, "at most 8 axes");
