@@ -1,6 +1,7 @@
 /// Everything: `#include "tapegrad.hpp"`.
 #pragma once
 
+#include "autograd/grad_check.hpp"
 #include "autograd/ops.hpp"
 #include "autograd/random.hpp"
 #include "autograd/state.hpp"
