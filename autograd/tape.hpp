@@ -228,6 +228,22 @@ struct Signature<void (Rule::*)(Parameters...) const> {
 
 void check_version(const char* op, const Tensor& saved, std::uint32_t version);
 
+/// A Tensor whose value a rule reads: an operand, or the output, which needs no link, since its gradient is dy.
+struct KeptValue {
+  KeptValue(const Tensor& x) : tensor(x), version(x.version()) {}
+  template <class T>
+  const T& value(const char* op) const {
+    check_version(op, tensor, version);
+    if constexpr (std::is_same_v<T, Array>) {
+      return tensor.value();
+    } else {
+      return tensor;
+    }
+  }
+  Tensor tensor;
+  std::uint32_t version;
+};
+
 /// An operand on its way into a step.
 template <class Operand>
 struct Given {
@@ -309,30 +325,16 @@ struct Kept<Tensor, false> {
 };
 
 template <>
-struct Kept<Tensor, true> {
-  Kept(const Given<Tensor>& given)
-      : source_(given.tape.source(given.operand, given.op)),
-        tensor_(given.operand),
-        version_(given.operand.version()) {}
-  template <class T>
-  const T& value(const char* op) const {
-    check_version(op, tensor_, version_);
-    if constexpr (std::is_same_v<T, Array>) {
-      return tensor_.value();
-    } else {
-      return tensor_;
-    }
-  }
+struct Kept<Tensor, true> : KeptValue {
+  Kept(const Given<Tensor>& given) : KeptValue(given.operand), source_(given.tape.source(given.operand, given.op)) {}
   template <class T>
   std::tuple<Sink<T>> sink(std::vector<Tensor>* gradients) const {
     return {make_sink<T>(source_, gradients)};
   }
   void describe(std::vector<OperandInfo>& out) const {
-    out.push_back({source_, &tensor_.shape(), tensor_.size() * sizeof(Real), ""});
+    out.push_back({source_, &tensor.shape(), tensor.size() * sizeof(Real), ""});
   }
   Step* source_;
-  Tensor tensor_;
-  std::uint32_t version_;
 };
 
 /// A list of Tensors, as concat takes; its rule can't read their values.
@@ -359,21 +361,7 @@ struct Kept<std::vector<Tensor>, false> {
   PoolVector<Step*> sources_;
 };
 
-/// What a step keeps of its output; there is no link, since the output's gradient is dy.
-struct KeptOutput {
-  KeptOutput(const Tensor& y) : tensor(y), version(y.version()) {}
-  template <class T>
-  const T& value(const char* op) const {
-    check_version(op, tensor, version);
-    if constexpr (std::is_same_v<T, Array>) {
-      return tensor.value();
-    } else {
-      return tensor;
-    }
-  }
-  Tensor tensor;
-  std::uint32_t version;
-};
+/// Stands for an output that the rule does not read.
 struct NoOutput {
   NoOutput(const Tensor&) {}
   template <class T>
@@ -418,7 +406,7 @@ class RecordedStep final : public Step {
   }
 
   [[no_unique_address]] Rule rule_;
-  [[no_unique_address]] std::conditional_t<kReadsOutput, KeptOutput, NoOutput> output_;
+  [[no_unique_address]] std::conditional_t<kReadsOutput, KeptValue, NoOutput> output_;
   AllKept kept_;
 };
 
