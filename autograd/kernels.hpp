@@ -99,7 +99,7 @@ Array log_softmax_values(const Array& x, std::size_t axis);
 Array softmax_backward(const Array& dy, const Array& y, int axis);
 Array running_sum(const Array& x, int axis, bool reverse);
 
-// ---- normalisation -------------------------------------------------------------------------------------------------
+// ---- normalisation --------------------------------------------------------------------------------------------------
 
 struct NormOptions {
   bool centred;  // whether a row's mean is subtracted first
