@@ -87,9 +87,20 @@ Mask compare(const Array& a, const Array& b, F f) {
   broadcast_apply(result.shape(), a.shape(), b.shape(), a.data(), b.data(), result.data(), f);
   return result;
 }
+/// f(x) as a Mask.
+template <class F>
+Mask mask_where(const Array& x, F f) {
+  Mask result(x.shape());
+  std::transform(x.data(), x.data() + x.size(), result.data(), f);
+  return result;
+}
 Array keep_where(const Array& x, const Mask& mask);
 Array ones_where(const Mask& mask);                              ///< 1 where true, else 0
 Array select(const Mask& mask, const Array& a, const Array& b);  ///< a where true, else b
+
+// ---- pointwise ------------------------------------------------------------------------------------------------------
+
+Array sigmoid(const Array& x);
 
 // ---- along one axis -------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
   const Tensor losses = record(
       op, Tensor(broadcast_apply(logits.value(), target.value(), loss)),
       []<class T>(Unread, const T& dy, const T& x, const T& t, Sink<T> dx, Sink<T> dt) {
-        if (dx) dx += dy * (Real(1) / (Real(1) + exp(-x)) - t);
+        if (dx) dx += dy * (sigmoid(x) - t);
         if (dt) dt += -dy * x;
       },
       logits, target);

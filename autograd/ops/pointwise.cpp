@@ -23,12 +23,6 @@ Array map(const Array& x, F f) {
 
 Real sign_of(Real v) { return v > 0 ? Real(1) : v < 0 ? Real(-1) : v != v ? v : Real(0); }
 
-/// An array of factors that are constant almost everywhere, as either kind.
-template <class T, class F>
-T constant_map(const T& x, F f) {
-  return T(map(array_of(x), f));
-}
-
 }  // namespace
 
 Tensor exp(const Tensor& x) {
@@ -72,8 +66,8 @@ Tensor abs(const Tensor& x) {
   return record(
       "abs", Tensor(xt::abs(x.value())),
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const Mask moves = compare(array_of(x), Array(Real(0)), std::not_equal_to<Real>());
-        dx += keep_where(T(dy * constant_map(x, sign_of)), moves);  // 0 at 0, even for an infinite dy
+        const Mask moves = mask_where(array_of(x), [](Real v) { return v != 0; });
+        dx += keep_where(T(dy * T(map(array_of(x), sign_of))), moves);  // 0 at 0, even for an infinite dy
       },
       x);
 }
@@ -96,9 +90,11 @@ Tensor tanh(const Tensor& x) {
       []<class T>(const T& y, const T& dy, Unread, Sink<T> dx) { dx += dy * (Real(1) - y * y); }, x);
 }
 
+Array sigmoid(const Array& x) { return Real(1) / (Real(1) + xt::exp(-x)); }
+
 Tensor sigmoid(const Tensor& x) {
   return record(
-      "sigmoid", Tensor(Real(1) / (Real(1) + xt::exp(-x.value()))),
+      "sigmoid", Tensor(sigmoid(x.value())),
       []<class T>(const T& y, const T& dy, Unread, Sink<T> dx) { dx += dy * (y * (Real(1) - y)); }, x);
 }
 
@@ -106,14 +102,14 @@ Tensor softplus(const Tensor& x) {
   const auto value = [](Real v) { return (v > 0 ? v : v != v ? v : Real(0)) + std::log1p(std::exp(-std::abs(v))); };
   return record(
       "softplus", Tensor(map(x.value(), value)),
-      []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) { dx += dy / (Real(1) + exp(-x)); }, x);
+      []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) { dx += dy * sigmoid(x); }, x);
 }
 
 Tensor silu(const Tensor& x) {
   return record(
       "silu", Tensor(x.value() / (Real(1) + xt::exp(-x.value()))),
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const T s = Real(1) / (Real(1) + exp(-x));
+        const T s = sigmoid(x);
         dx += dy * (s * (Real(1) + x * (Real(1) - s)));
       },
       x);
@@ -123,7 +119,7 @@ Tensor relu(const Tensor& x) {
   return record(
       "relu", Tensor(map(x.value(), [](Real v) { return v < 0 ? Real(0) : v; })),
       []<class T>(const T& y, const T& dy, Unread, Sink<T> dx) {
-        dx += keep_where(dy, compare(array_of(y), Array(Real(0)), std::not_equal_to<Real>()));
+        dx += keep_where(dy, mask_where(array_of(y), [](Real v) { return v != 0; }));
       },
       x);
 }
@@ -135,8 +131,7 @@ Tensor clamp(const Tensor& x, Real low, Real high) {
                                                           : v > high ? high
                                                                      : v; })),
       [low, high]<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const auto inside = [=](Real v, Real) { return v > low && v < high; };
-        dx += keep_where(dy, compare(array_of(x), Array(Real(0)), inside));
+        dx += keep_where(dy, mask_where(array_of(x), [=](Real v) { return v > low && v < high; }));
       },
       x);
 }
@@ -199,6 +194,7 @@ Array power(const Array& a, Real b) {
   if (b == Real(0.5)) return xt::sqrt(a);
   return map(a, [b](Real v) { return std::pow(v, b); });
 }
+Tensor power(const Tensor& a, Real b) { return pow(a, b); }
 
 /// b a^(b-1), exactly 0 for b = 0 whatever a is.
 Array power_slope(const Array& a, const Array& b) {
@@ -230,10 +226,8 @@ Tensor pow(const Tensor& a, Real exponent) {
       [exponent]<class T>(Unread, const T& dy, const T& a, Sink<T> da) {
         if (exponent == 0) {
           if (da) da += T(Array(da.shape(), Real(0)));
-        } else if constexpr (std::is_same_v<T, Array>) {
-          da += dy * power(a, exponent - 1) * exponent;
         } else {
-          da += dy * pow(a, exponent - 1) * exponent;
+          da += dy * power(a, exponent - 1) * exponent;
         }
       },
       a);

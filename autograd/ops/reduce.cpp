@@ -20,8 +20,8 @@ Mask hits(const Array& x, const Array& y, const Axes& axes) {
 /// y with 0 instead of -inf: what to subtract where there is nothing but -inf.
 template <class T>
 T shift_of(const T& y) {
-  const auto is_shift = [](Real v, Real lowest) { return v != lowest; };
-  return T(keep_where(y, compare(array_of(y), Array(-std::numeric_limits<Real>::infinity()), is_shift)));
+  constexpr Real kLowest = -std::numeric_limits<Real>::infinity();
+  return T(keep_where(y, mask_where(array_of(y), [](Real v) { return v != kLowest; })));
 }
 
 }  // namespace
