@@ -3,10 +3,8 @@
 namespace TAPEGRAD {
 namespace {
 
-/// The mask, broadcast to the shape.
-Mask spread(const Mask& mask, const Shape& shape, const char* op) {
+void require_mask(const Mask& mask, const Shape& shape, const char* op) {
   require(broadcasts_to(mask.shape(), shape), op, "the mask must broadcast to x's shape", mask.shape(), shape);
-  return mask.shape() == shape ? mask : mask || Mask(shape);
 }
 
 void require_list(const Index& index, const char* op) {
@@ -94,7 +92,8 @@ Tensor scatter_add(const Tensor& x, int axis, const Index& index, const Shape& s
 // ---- by mask --------------------------------------------------------------------------------------------------------
 
 Tensor masked_select(const Tensor& x, const Mask& mask) {
-  const Mask full = spread(mask, x.shape(), "masked_select");
+  require_mask(mask, x.shape(), "masked_select");
+  const Mask full = mask.shape() == x.shape() ? mask : mask || Mask(x.shape());
   return record(
       "masked_select", Tensor(masked_select(x.value(), full)),
       []<class T>(Unread, const T& dy, Unread, const Mask& mask, Sink<T> dx) { dx += masked_scatter(dy, mask); }, x,
@@ -110,7 +109,13 @@ Tensor masked_scatter(const Tensor& x, const Mask& mask) {
 }
 
 Tensor masked_fill(const Tensor& x, const Mask& mask, Real value) {
-  return where(spread(mask, x.shape(), "masked_fill"), Tensor(value), x);
+  require_mask(mask, x.shape(), "masked_fill");
+  Array y = empty_array(x.shape());
+  broadcast_apply(x.shape(), x.shape(), mask.shape(), x.value().data(), mask.data(), y.data(),
+                  [value](Real v, std::uint8_t fill) { return fill ? value : v; });
+  return record(
+      "masked_fill", Tensor(std::move(y)),
+      []<class T>(Unread, const T& dy, Unread, const Mask& mask, Sink<T> dx) { dx += keep_where(dy, !mask); }, x, mask);
 }
 
 Tensor keep_where(const Tensor& x, const Mask& mask) {
