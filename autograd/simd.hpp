@@ -132,9 +132,8 @@ inline Real dot(const Real* a, const Real* b, std::size_t n) {
   for (; i + kWidth <= n; i += kWidth) {
     total = xsimd::fma(Batch::load_unaligned(a + i), Batch::load_unaligned(b + i), total);
   }
-  Real rest = 0;
-  for (; i < n; ++i) rest += a[i] * b[i];
-  return sum_lanes(total) + rest;
+  if (i < n) total += keep_last(load_end(a, n, 0) * load_end(b, n, 0), n - i);
+  return sum_lanes(total);
 }
 
 /// x = x factor.
