@@ -87,8 +87,8 @@ Tensor& operator*=(Parameter& a, const T& b) = delete;
 template <class T>
 Tensor& operator/=(Parameter& a, const T& b) = delete;
 
-/// y = a^b, da = dy b a^(b-1), db = dy a^b log a (0 where a = 0 and b > 0, and where a = 0 and b = 0). Values and
-/// gradients at a = 0 are exact for b = 0, 1, 2: x^0 = 1 with gradient 0.
+/// y = a^b, da = dy b a^(b-1), db = dy a^b log a (0 where a = 0 and b >= 0). Values and gradients at
+/// a = 0 are exact for b = 0, 1, 2: x^0 = 1 with gradient 0.
 Tensor pow(const Tensor& a, const Tensor& b);
 /// y = a^b for a fixed exponent; the exponents 0, 1, 2, 3, -1 and 0.5 are computed by multiplication, division and
 /// sqrt.
@@ -121,12 +121,14 @@ Tensor cos(const Tensor& x);       ///< dx = -dy sin x
 Tensor tanh(const Tensor& x);      ///< dx = dy (1 - y^2)
 Tensor sigmoid(const Tensor& x);   ///< 1 / (1 + e^-x); dx = dy y (1 - y)
 Tensor softplus(const Tensor& x);  ///< log(1 + e^x); dx = dy sigmoid(x)
-Tensor silu(const Tensor& x);      ///< x sigmoid(x) (Hendrycks and Gimpel, 2016)
 Tensor relu(const Tensor& x);      ///< max(x, 0), NaN stays; dx = dy where x > 0 (0 at 0)
 Tensor erf(const Tensor& x);       ///< dx = dy 2/sqrt(pi) e^-x^2
+/// x s, s = sigmoid(x) (Hendrycks and Gimpel, 2016); dx = dy s (1 + x (1 - s)).
+Tensor silu(const Tensor& x);
 /// x Phi(x), Phi the standard normal distribution function (Hendrycks and Gimpel, 2016); dx = dy (Phi(x) + x phi(x)).
 Tensor gelu(const Tensor& x);
-/// The tanh approximation of gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+/// The tanh approximation of gelu: x/2 (1 + t), t = tanh(sqrt(2/pi) (x + 0.044715 x^3));
+/// dx = dy ((1 + t) / 2 + x/2 (1 - t^2) sqrt(2/pi) (1 + 0.134145 x^2)).
 Tensor gelu_tanh(const Tensor& x);
 /// x limited to [low, high]; NaN stays; dx = dy where low < x < high (0 at the limits). Refuses low > high.
 Tensor clamp(const Tensor& x, Real low, Real high);
@@ -143,7 +145,7 @@ Tensor amax(const Tensor& x, Axes axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, Axes axes = {}, bool keepdim = false);
 /// log sum e^x without overflow; -inf where every x is -inf, with gradient 0; dx = dy e^(x - y).
 Tensor logsumexp(const Tensor& x, Axes axes = {}, bool keepdim = false);
-/// Product over one axis; the gradient is right where elements are 0.
+/// Product over one axis; dx = dy times the product of the other elements, right where elements are 0.
 Tensor prod(const Tensor& x, int axis, bool keepdim = false);
 /// sqrt(sum x^2); dx = dy x / y, and 0 where y is 0.
 Tensor norm(const Tensor& x, Axes axes = {}, bool keepdim = false);
@@ -183,8 +185,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 /// Cross-correlation y[b,o,l] = bias[o] + sum_{c,k} weight[o,c,k] x[b,c,l stride + k - padding], x being 0 outside
 /// (what PyTorch calls conv1d): x (B,C,N), weight (O,C,K), bias (O) if defined -> (B,O,L), L = floor((N + 2 padding -
-/// K) / stride) + 1. Computed as unfold1d and a matrix product, which holds (B,C*K,L) numbers. Refuses a stride below
-/// 1, a negative padding, and a kernel that is empty or longer than N + 2 padding.
+/// K) / stride) + 1. Computed as unfold1d and a matrix product, which holds (B,C*K,L) numbers: dx =
+/// fold1d(weight^T dy), dweight = sum_b dy unfold1d(x)^T with its axes in the weight's shape, dbias = sum_{b,l} dy.
+/// Refuses a stride below 1, a negative padding, and a kernel that is empty or longer than N + 2 padding.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, std::ptrdiff_t stride = 1,
               std::ptrdiff_t padding = 0);
 /// The windows of x (B,C,N) as columns (B,C*K,L): y[b,c K + k,l] = x[b,c,l stride + k - padding]. Refusals as conv1d's.
@@ -193,6 +196,7 @@ Tensor unfold1d(const Tensor& x, const Window& window);
 Tensor fold1d(const Tensor& columns, const Window& window, std::size_t extent);
 
 // ---- shape ----------------------------------------------------------------------------------------------------------
+// Each only moves elements: dy moves back, and adds up where an element went to several places.
 
 /// The same elements in another shape; at most one extent may be -1, as in `{n, -1}`, and is found from the others.
 /// Refuses -1 beside an extent of 0, where any number would do.
@@ -325,12 +329,14 @@ Tensor one_hot(const Index& index, std::size_t classes);
 /// mean and batch_mean of no losses are NaN, except that of labels, which says below what it is.
 enum class Reduction { none, mean, sum, batch_mean };
 
-/// (prediction - target)^2, reduced. Here and below, shapes must be equal: (N,1) against (N) is refused.
+/// (prediction - target)^2, reduced; gradients +-2 dy (prediction - target), - for the target. Here and below, dy is
+/// that of each loss, so that a mean sends dy / n to each; shapes must be equal: (N,1) against (N) is refused.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
-/// |prediction - target|, reduced; gradient 0 where they are equal.
+/// |prediction - target|, reduced; gradients +-dy sign(prediction - target), 0 where they are equal.
 Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
-/// d^2 / (2 beta) where d = |prediction - target| is below beta, else d - beta / 2, reduced (Girshick, 2015). Refuses a
-/// negative beta; with 0 it is l1_loss.
+/// d^2 / (2 beta) where d = |prediction - target| is below beta, else d - beta / 2, reduced (Girshick, 2015);
+/// gradients +-dy times prediction - target over beta, limited to [-1, 1]. Refuses a negative beta; with 0 it is
+/// l1_loss.
 Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean,
                       Real beta = 1);
 /// -target log s(logits) - (1 - target) log(1 - s(logits)), s the sigmoid, reduced; accurate for logits of any size and
@@ -338,7 +344,8 @@ Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, Reduction 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
 /// Kullback-Leibler divergence target (log target - log_probabilities), reduced, as PyTorch's kl_div: the first operand
-/// holds logarithms, the target probabilities. Where target is 0 the value and both gradients are exactly 0.
+/// holds logarithms, the target probabilities. dlog_probabilities = -dy target, dtarget = dy (log target + 1 -
+/// log_probabilities). Where target is 0 the value and both gradients are exactly 0.
 Tensor kl_div(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean);
 
 struct CrossEntropyOptions {
@@ -355,7 +362,8 @@ struct CrossEntropyOptions {
 /// its logits, and where none counts the mean is 0 too (PyTorch's is NaN), so that a batch of padding changes nothing.
 /// Refuses a label that is neither ignore_index nor in 0 ... C-1, and no classes at all.
 Tensor cross_entropy(const Tensor& logits, const Index& labels, const CrossEntropyOptions& options = {});
-/// -log_probabilities[label], reduced; labels, ignore_index, class axis and the mean as for cross_entropy.
+/// -log_probabilities[label], reduced; the gradient is -dy there and 0 elsewhere; labels, ignore_index, class axis and
+/// the mean as for cross_entropy.
 Tensor nll_loss(const Tensor& log_probabilities, const Index& labels, Reduction reduction = Reduction::mean,
                 std::int64_t ignore_index = -100, int class_axis = -1);
 

@@ -12,7 +12,7 @@ namespace TAPEGRAD::nn {
 /// the row `padding`, if given, starts as zeros and gets no gradient.
 class Embedding : public Module {
  public:
-  /// Refuses a padding outside 0 ... count-1.
+  /// Refuses an extent of 0, and a padding outside 0 ... count-1.
   Embedding(std::size_t count, std::size_t width, Rng& rng, std::optional<std::int64_t> padding = {});
 
   /// Refuses an index outside 0 ... count-1.

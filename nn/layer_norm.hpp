@@ -9,6 +9,7 @@ namespace TAPEGRAD::nn {
 /// ones and bias zeros, both of normalized_shape.
 class LayerNorm : public Module {
  public:
+  /// Refuses a shape without an axis.
   explicit LayerNorm(const Shape& normalized_shape, Real eps = Real(1e-5), bool with_bias = true) : eps_(eps) {
     require(!normalized_shape.empty(), "LayerNorm", "the normalised shape must have an axis", normalized_shape);
     weight = param("weight", ones(normalized_shape));
@@ -18,6 +19,7 @@ class LayerNorm : public Module {
   explicit LayerNorm(std::size_t width, Real eps = Real(1e-5), bool with_bias = true)
       : LayerNorm(Shape{width}, eps, with_bias) {}
 
+  /// Refuses an x whose last axes are not normalized_shape, and a negative eps.
   Tensor operator()(const Tensor& x) const { return layer_norm(x, weight.shape(), weight, bias, eps_); }
 
   Parameter weight;
@@ -33,6 +35,7 @@ class RMSNorm : public Module {
   explicit RMSNorm(std::size_t width, Real eps = std::numeric_limits<Real>::epsilon())
       : weight(param("weight", ones({width}))), eps_(eps) {}
 
+  /// Refuses an x whose last axis is not `width` wide, and a negative eps.
   Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps_); }
 
   Parameter weight;

@@ -10,6 +10,7 @@ namespace TAPEGRAD::nn {
 /// bias (out), uniform on [-1/sqrt(in), 1/sqrt(in)).
 class Linear : public Module {
  public:
+  /// Refuses an extent of 0.
   Linear(std::size_t in, std::size_t out, Rng& rng, bool with_bias = true);
 
   /// Without a bias, by the weight (out,in) of another module, which both share: that of an embedding, say.

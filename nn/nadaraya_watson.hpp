@@ -11,10 +11,11 @@ namespace TAPEGRAD::nn {
 class NadarayaWatson : public Module {
  public:
   /// `weights` is the number of keys for one weight per key position, or 1 for one width that all keys share. They
-  /// start uniform on [0,1).
+  /// start uniform on [0,1). Refuses 0 weights.
   NadarayaWatson(std::size_t weights, Rng& rng);
 
   /// queries (n), keys and values (n,m), m the number of weights, or any if that is 1 -> predictions (n).
+  /// Refuses other shapes, and m = 0.
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values);
 
   /// The attention weights (n,m) of the last call, without a gradient; each row sums to 1.
