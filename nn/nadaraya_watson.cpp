@@ -22,6 +22,11 @@ Tensor NadarayaWatson::operator()(const Tensor& queries, const Tensor& keys, con
   return reshape(bmm(unsqueeze(attention_, 1), unsqueeze(values, 2)), Shape{n});
 }
 
+Tensor NadarayaWatson::attention_weights() const {
+  require(attention_.defined(), "attention_weights", "there are no weights yet: call the module first");
+  return attention_.detach();
+}
+
 Tensor leave_one_out(const Tensor& x) {
   require(x.rank() == 1 && x.size() >= 2, "leave_one_out", "x must be (n) with n at least 2", x.shape());
   const std::size_t n = x.size();

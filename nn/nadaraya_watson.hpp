@@ -18,8 +18,8 @@ class NadarayaWatson : public Module {
   /// Refuses other shapes, and m = 0.
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values);
 
-  /// The attention weights (n,m) of the last call, without a gradient; each row sums to 1.
-  Tensor attention_weights() const { return attention_.detach(); }
+  /// The attention weights (n,m) of the last call, without a gradient; each row sums to 1. Refused before the first.
+  Tensor attention_weights() const;
 
   Parameter w;
 

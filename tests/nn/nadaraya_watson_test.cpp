@@ -123,3 +123,11 @@ TEST_CASE("kernel_attention weighs keys by the kernel of choice") {
     CHECK_THROWS_AS(kernel_attention({{1}}, keys, Kernel::constant), Error);
   }
 }
+
+TEST_CASE("NadarayaWatson has no attention weights before its first call") {
+  Rng rng(4);
+  nn::NadarayaWatson model(1, rng);
+  CHECK_THROWS_WITH(model.attention_weights(), "[attention_weights] there are no weights yet: call the module first");
+  model(zeros({2}), zeros({2, 3}), zeros({2, 3}));
+  CHECK(model.attention_weights().shape() == Shape{2, 3});
+}
