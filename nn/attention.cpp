@@ -122,12 +122,13 @@ MultiHeadAttention::MultiHeadAttention(std::size_t size, std::size_t heads, Rng&
     : Attention(options.dropout, rng), out_proj(size, size, rng, options.bias), size_(size), heads_(heads) {
   require(heads > 0 && size % heads == 0, "MultiHeadAttention", "the size must be divisible by the number of heads",
           size, heads);
+  const std::size_t query_size = options.query_size ? options.query_size : size;
   const std::size_t key_size = options.key_size ? options.key_size : size;
   const std::size_t value_size = options.value_size ? options.value_size : size;
-  if (key_size == size && value_size == size) {
+  if (query_size == size && key_size == size && value_size == size) {
     in_proj_weight = param("in_proj_weight", xavier_uniform(3 * size, size, rng));
   } else {
-    q_proj_weight = param("q_proj_weight", xavier_uniform(size, size, rng));
+    q_proj_weight = param("q_proj_weight", xavier_uniform(size, query_size, rng));
     k_proj_weight = param("k_proj_weight", xavier_uniform(size, key_size, rng));
     v_proj_weight = param("v_proj_weight", xavier_uniform(size, value_size, rng));
   }

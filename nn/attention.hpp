@@ -68,6 +68,7 @@ class DotProductAttention : public Attention {
 };
 
 struct MultiHeadOptions {
+  std::size_t query_size = 0;  ///< width of the queries; 0 for E
   std::size_t key_size = 0;    ///< width of the keys; 0 for E
   std::size_t value_size = 0;  ///< width of the values; 0 for E
   bool bias = true;            ///< of all four maps
@@ -85,24 +86,24 @@ struct KeyValues {
 /// (Vaswani et al., 2017, section 3.2.2).
 ///
 /// Parameters have the names, layouts and first values of PyTorch's nn.MultiheadAttention: in_proj_weight (3E,E) with
-/// the rows of the queries, keys and values in this order (Xavier-uniform over all of it), or q_proj_weight (E,E),
-/// k_proj_weight (E,key_size) and v_proj_weight (E,value_size) when a size differs from E; in_proj_bias (3E) zeros;
-/// out_proj.weight (E,E) as Linear's; out_proj.bias (E) zeros. Different from PyTorch's: operands are (B,T,...); masks
-/// are true where attention is allowed; weights are kept for each head, before dropout; there are no extra keys
-/// (add_bias_kv, add_zero_attn).
+/// the rows of the queries, keys and values in this order (Xavier-uniform over all of it), or q_proj_weight
+/// (E,query_size), k_proj_weight (E,key_size) and v_proj_weight (E,value_size) when a size differs from E; in_proj_bias
+/// (3E) zeros; out_proj.weight (E,E) as Linear's; out_proj.bias (E) zeros. Different from PyTorch's: operands are
+/// (B,T,...); masks are true where attention is allowed; weights are kept for each head, before dropout; queries may be
+/// of another size too; there are no extra keys (add_bias_kv, add_zero_attn).
 class MultiHeadAttention : public Attention {
  public:
   /// E = size, divisible by the number of heads.
   MultiHeadAttention(std::size_t size, std::size_t heads, Rng& rng, const MultiHeadOptions& options = {});
 
-  /// queries (B,Q,E), keys (B,K,key_size), values (B,K,value_size) -> (B,Q,E). Masks broadcast to (B,H,Q,K), but one of
-  /// three axes is (B,Q,K), as `valid_lengths` and `padding` make it, for every head; an additive mask likewise. The
-  /// number of heads in the options must be left out. One fused op, but for dropout in training or when weights are
-  /// kept.
+  /// queries (B,Q,query_size), keys (B,K,key_size), values (B,K,value_size) -> (B,Q,E). Masks broadcast to (B,H,Q,K),
+  /// but one of three axes is (B,Q,K), as `valid_lengths` and `padding` make it, for every head; an additive mask
+  /// likewise. The number of heads in the options must be left out. One fused op, but for dropout in training or when
+  /// weights are kept.
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
                     const AttentionOptions& options = {});
 
-  /// Self-attention: x (B,T,E) is queries, keys and values.
+  /// Self-attention: x (B,T,E) is queries, keys and values, whose sizes must be equal.
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}) { return (*this)(x, x, x, options); }
 
   /// Causal self-attention of further positions x (B,n,E), which come behind those in the cache: they attend to these,

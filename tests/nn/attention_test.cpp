@@ -263,22 +263,27 @@ TEST_CASE("Attention modules' gradients of first and second order: masks, odd si
                    });
     }
   }
-  for (const nn::MultiHeadOptions& options :
-       {nn::MultiHeadOptions{}, {.bias = false}, {.key_size = 5, .value_size = 3}, {.value_size = 2, .bias = false}}) {
+  for (const nn::MultiHeadOptions& options : {nn::MultiHeadOptions{},
+                                              {.bias = false},
+                                              {.key_size = 5, .value_size = 3},
+                                              {.value_size = 2, .bias = false},
+                                              {.query_size = 4},
+                                              {.query_size = 7, .key_size = 5, .value_size = 3}}) {
     for (std::size_t heads : {1, 3}) {
       nn::MultiHeadAttention attention(6, heads, rng, options);
       for (Parameter& parameter : attention.parameters())
         parameter.mutable_value() = rng.normal(parameter.shape(), 0, 0.5);
+      const std::size_t query_size = options.query_size ? options.query_size : 6;
       const std::size_t key_size = options.key_size ? options.key_size : 6;
       const std::size_t value_size = options.value_size ? options.value_size : 6;
       for (const Shape& s : {Shape{2, 3, 5}, Shape{1, 3, 1}, Shape{0, 2, 3}}) {
         const AttentionOptions masks{.mask = random_mask(s, rng)};
-        check_module(
-            members_of(attention),
-            {rng.normal({s[0], s[1], 6}), rng.normal({s[0], s[2], key_size}), rng.normal({s[0], s[2], value_size})},
-            [&](const std::vector<Tensor>& x) { return attention(x[0], x[1], x[2], masks); });
+        check_module(members_of(attention),
+                     {rng.normal({s[0], s[1], query_size}), rng.normal({s[0], s[2], key_size}),
+                      rng.normal({s[0], s[2], value_size})},
+                     [&](const std::vector<Tensor>& x) { return attention(x[0], x[1], x[2], masks); });
       }
-      if (key_size == 6 && value_size == 6) {
+      if (query_size == 6 && key_size == 6 && value_size == 6) {
         check_module(members_of(attention), {rng.normal({2, 4, 6})}, [&](const std::vector<Tensor>& x) {
           return attention(x[0], {.mask = valid_lengths(Index{0, 3}, 4), .causal = true});
         });
@@ -302,6 +307,11 @@ TEST_CASE("MultiHeadAttention starts as PyTorch's does") {
         std::vector<std::string>{"q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight"});
   CHECK(apart.k_proj_weight.shape() == Shape{32, 3});
   CHECK(amax(abs(apart.k_proj_weight)).item() <= std::sqrt(6.0 / 35));
+  nn::MultiHeadAttention queries_apart(32, 4, rng, {.query_size = 5});
+  CHECK(queries_apart.q_proj_weight.shape() == Shape{32, 5});
+  CHECK(queries_apart.k_proj_weight.shape() == Shape{32, 32});
+  CHECK(queries_apart(zeros({2, 3, 5}), zeros({2, 4, 32}), zeros({2, 4, 32})).shape() == Shape{2, 3, 32});
+  check_refused([&] { queries_apart(zeros({2, 3, 32})); }, "[linear]");
 }
 
 TEST_CASE("MultiHeadAttention's outputs, weights and all gradients are PyTorch's from the same weights") {
