@@ -158,8 +158,8 @@ Array masked_softmax_values(const Array& scores, const Mask& mask) {
 
 Array attention_values(const AttentionLayout& layout, const Array& q, const Array& k, const Array& v, const Mask& mask,
                        const Array* additive, Array& log_sums) {
-  const auto [B, H, Q, K, D, V, heads_in_rows, causal, scale] = layout;
-  Array y = empty_array(heads_in_rows ? Shape{B, Q, H * V} : Shape{B, H, Q, V});
+  const std::size_t B = layout.batch, H = layout.heads, Q = layout.queries, K = layout.keys, V = layout.value_width;
+  Array y = empty_array(layout.heads_in_rows ? Shape{B, Q, H * V} : Shape{B, H, Q, V});
   log_sums = empty_array(Shape{B, H, Q});
   const ScoreBlocks blocks(layout, q, k, mask, additive);
   const HeadRows v_rows(layout, K, V);
@@ -194,7 +194,8 @@ Array attention_values(const AttentionLayout& layout, const Array& q, const Arra
 void attention_backward(const AttentionLayout& layout, const Array& y, const Array& dy, const Array& q, const Array& k,
                         const Array& v, const Mask& mask, const Array* additive, const Array& log_sums, Array* dq,
                         Array* dk, Array* dv, Array* dadditive) {
-  const auto [B, H, Q, K, D, V, heads_in_rows, causal, scale] = layout;
+  const std::size_t H = layout.heads, Q = layout.queries, K = layout.keys, D = layout.width, V = layout.value_width;
+  const Real scale = layout.scale;
   const ScoreBlocks blocks(layout, q, k, mask, additive);
   const HeadRows q_rows(layout, Q, D), k_rows(layout, K, D), v_rows(layout, K, V), y_rows(layout, Q, V);
   const ScoreStrides additive_strides(additive ? additive->shape() : Shape(), layout);

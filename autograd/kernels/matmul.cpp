@@ -105,7 +105,7 @@ void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stri
 
 void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
           bool add) {
-  const auto [m, n, k] = size;
+  const std::size_t m = size.m, n = size.n, k = size.k;
   if (m == 0 || n == 0) return;
   if (k == 0) {
     for (std::size_t i = 0; i < m && !add; ++i) std::fill_n(out + i * out_stride, n, Real(0));
