@@ -284,6 +284,10 @@ Mask padding(const Index& keys, std::int64_t padding_index);
 /// (B,Q,K) -> (B,1,Q,K): the same mask for every head.
 Mask every_head(const Mask& mask);
 
+/// Heads that lie side by side in the rows, each made a matrix: (B,T,H*D) -> (B,H,T,D); and back. dx moves back.
+Tensor split_heads(const Tensor& x, std::size_t heads);
+Tensor join_heads(const Tensor& x);
+
 /// Softmax over the last axis among the scores that the mask (broadcast to them) keeps; exactly 0 elsewhere, whatever
 /// the scores. dx = y (dy - sum dy y).
 Tensor masked_softmax(const Tensor& scores, const Mask& mask);

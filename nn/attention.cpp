@@ -1,28 +1,12 @@
 #include "nn/attention.hpp"
 
-#include <cmath>
 #include <numeric>
 
 #include "autograd/kernels.hpp"
+#include "nn/init.hpp"
 
 namespace TAPEGRAD::nn {
 namespace {
-
-/// (B,T,H*D) -> (B,H,T,D).
-Tensor split_heads(const Tensor& x, std::size_t heads) {
-  return permute(reshape(x, Shape{x.extent(0), x.extent(1), heads, x.extent(2) / heads}), {0, 2, 1, 3});
-}
-
-/// (B,H,T,D) -> (B,T,H*D).
-Tensor join_heads(const Tensor& x) {
-  return reshape(permute(x, {0, 2, 1, 3}), Shape{x.extent(0), x.extent(2), x.extent(1) * x.extent(3)});
-}
-
-/// Uniform on [-b, b], b = sqrt(6 / (in + out)) (Glorot and Bengio, 2010).
-Array xavier_uniform(std::size_t out, std::size_t in, Rng& rng) {
-  const double bound = std::sqrt(6 / static_cast<double>(in + out));
-  return rng.uniform({out, in}, -bound, bound);
-}
 
 void linear_rows_backward(std::size_t first, const Array& dy, const Array& x, const Array& weight, Sink<Array> dx,
                           Sink<Array> dweight) {
@@ -125,12 +109,17 @@ MultiHeadAttention::MultiHeadAttention(std::size_t size, std::size_t heads, Rng&
   const std::size_t query_size = options.query_size ? options.query_size : size;
   const std::size_t key_size = options.key_size ? options.key_size : size;
   const std::size_t value_size = options.value_size ? options.value_size : size;
+  const auto weight = [&](const char* name, std::size_t out, std::size_t in) {
+    const Parameter made = param(name, zeros({out, in}));
+    init::xavier_uniform(made, rng);
+    return made;
+  };
   if (query_size == size && key_size == size && value_size == size) {
-    in_proj_weight = param("in_proj_weight", xavier_uniform(3 * size, size, rng));
+    in_proj_weight = weight("in_proj_weight", 3 * size, size);
   } else {
-    q_proj_weight = param("q_proj_weight", xavier_uniform(size, query_size, rng));
-    k_proj_weight = param("k_proj_weight", xavier_uniform(size, key_size, rng));
-    v_proj_weight = param("v_proj_weight", xavier_uniform(size, value_size, rng));
+    q_proj_weight = weight("q_proj_weight", size, query_size);
+    k_proj_weight = weight("k_proj_weight", size, key_size);
+    v_proj_weight = weight("v_proj_weight", size, value_size);
   }
   if (options.bias) {
     in_proj_bias = param("in_proj_bias", zeros({3 * size}));

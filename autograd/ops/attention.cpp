@@ -18,16 +18,10 @@ Mask full_mask(const AttentionLayout& layout, const Mask& mask) {
   return layout.causal ? mask && causal(layout.queries, layout.keys) : mask;
 }
 
-/// (B,T,H*D) -> (B,H,T,D), where the heads lie in the rows.
-Tensor split_heads(const AttentionLayout& layout, const Tensor& x) {
-  if (!layout.heads_in_rows) return x;
-  const std::size_t width = x.shape()[2] / layout.heads;
-  return permute(reshape(x, Shape{x.shape()[0], x.shape()[1], layout.heads, width}), {0, 2, 1, 3});
+Tensor split(const AttentionLayout& layout, const Tensor& x) {
+  return layout.heads_in_rows ? split_heads(x, layout.heads) : x;
 }
-Tensor join_heads(const AttentionLayout& layout, const Tensor& x) {
-  if (!layout.heads_in_rows) return x;
-  return reshape(permute(x, {0, 2, 1, 3}), Shape{x.shape()[0], x.shape()[2], x.shape()[1] * x.shape()[3]});
-}
+Tensor join(const AttentionLayout& layout, const Tensor& x) { return layout.heads_in_rows ? join_heads(x) : x; }
 
 /// The scores softmax is taken of, (B,H,Q,K), from split heads.
 Tensor scores_of(const AttentionLayout& layout, const Tensor& q, const Tensor& k, const Tensor& additive) {
@@ -47,16 +41,16 @@ void backward(const AttentionLayout& layout, const Array& y, const Array& dy, co
 void backward(const AttentionLayout& layout, const Tensor&, const Tensor& dy, const Tensor& q, const Tensor& k,
               const Tensor& v, const Tensor* additive, const Mask& mask, const Saved&, Sink<Tensor> dq, Sink<Tensor> dk,
               Sink<Tensor> dv, const Sink<Tensor>* dadditive) {
-  const Tensor queries = split_heads(layout, q);
-  const Tensor keys = split_heads(layout, k);
-  const Tensor doutput = split_heads(layout, dy);
+  const Tensor queries = split(layout, q);
+  const Tensor keys = split(layout, k);
+  const Tensor doutput = split(layout, dy);
   const Tensor weights =
       masked_softmax(scores_of(layout, queries, keys, additive ? *additive : Tensor()), full_mask(layout, mask));
-  const Tensor dweights = matmul(doutput, split_heads(layout, v), no, yes);
+  const Tensor dweights = matmul(doutput, split(layout, v), no, yes);
   const Tensor dscores = softmax_backward(dweights, weights, 3);
-  if (dq) dq += join_heads(layout, matmul(dscores, keys) * layout.scale);
-  if (dk) dk += join_heads(layout, matmul(dscores, queries, yes, no) * layout.scale);
-  if (dv) dv += join_heads(layout, matmul(weights, doutput, yes, no));
+  if (dq) dq += join(layout, matmul(dscores, keys) * layout.scale);
+  if (dk) dk += join(layout, matmul(dscores, queries, yes, no) * layout.scale);
+  if (dv) dv += join(layout, matmul(weights, doutput, yes, no));
   if (dadditive) *dadditive += dscores;
 }
 
@@ -130,6 +124,17 @@ Mask every_head(const Mask& mask) {
   return Mask(Shape{mask.shape()[0], 1, mask.shape()[1], mask.shape()[2]}, mask);
 }
 
+Tensor split_heads(const Tensor& x, std::size_t heads) {
+  require(x.rank() == 3 && heads > 0 && x.shape()[2] % heads == 0, "split_heads",
+          "x must be (B,T,H*D), with H the number of heads", x.shape(), heads);
+  return permute(reshape(x, Shape{x.shape()[0], x.shape()[1], heads, x.shape()[2] / heads}), {0, 2, 1, 3});
+}
+
+Tensor join_heads(const Tensor& x) {
+  require(x.rank() == 4, "join_heads", "x must be (B,H,T,D)", x.shape());
+  return reshape(permute(x, {0, 2, 1, 3}), Shape{x.shape()[0], x.shape()[2], x.shape()[1] * x.shape()[3]});
+}
+
 Tensor masked_softmax(const Tensor& scores, const Mask& mask) {
   require(scores.rank() >= 1 && broadcasts_to(mask.shape(), scores.shape()), "masked_softmax",
           "the mask must broadcast to the scores", mask.shape(), scores.shape());
@@ -179,7 +184,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   const AttentionLayout layout = layout_of(q, k, k, options, "attention_weights");
   const Mask mask = full_mask(layout, options.mask ? *options.mask : everything());
-  return masked_softmax(scores_of(layout, split_heads(layout, q), split_heads(layout, k), options.additive_mask), mask);
+  return masked_softmax(scores_of(layout, split(layout, q), split(layout, k), options.additive_mask), mask);
 }
 
 }  // namespace TAPEGRAD

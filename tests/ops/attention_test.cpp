@@ -348,6 +348,19 @@ TEST_CASE("Attention's gradients of first and second order") {
       {rng.normal({2, 3, 6}), rng.normal({2, 4, 6})});
 }
 
+TEST_CASE("Heads are split from rows and joined again") {
+  const Tensor x = reshape(arange(12), {1, 2, 6});
+  const Tensor heads{{{{0, 1}, {6, 7}}, {{2, 3}, {8, 9}}, {{4, 5}, {10, 11}}}};
+  check_close(split_heads(x, 3), heads, 0);
+  check_close(join_heads(heads), x, 0);
+  check_gradients([](const std::vector<Tensor>& v) { return square(split_heads(v[0], 3)); }, {x});
+  check_gradients([](const std::vector<Tensor>& v) { return square(join_heads(v[0])); }, {heads});
+  check_refused([&] { split_heads(x, 4); }, "[split_heads] x must be (B,T,H*D), with H the number of heads; got");
+  check_refused([&] { split_heads(x, 0); }, "[split_heads]");
+  check_refused([&] { split_heads(heads, 2); }, "[split_heads]");
+  check_refused([&] { join_heads(x); }, "[join_heads] x must be (B,H,T,D)");
+}
+
 TEST_CASE("A mask of three axes is refused where its batch could be taken for heads") {
   Rng rng(9);
   const Mask lengths = valid_lengths(Index{2, 5, 1}, 5);  // (3,1,5), with as many heads as batch items
