@@ -46,7 +46,7 @@ struct Model {
 std::vector<Model> all_models() {
   const auto cnn = [](std::size_t d, Rng& rng) -> Layer {
     const auto padding = static_cast<std::ptrdiff_t>(kKernel / 2);
-    auto conv = std::make_shared<nn::Conv1d>(d, d, kKernel, rng, nn::Conv1d::Options{.padding = padding});
+    auto conv = std::make_shared<nn::Conv1d>(d, d, kKernel, rng, nn::Conv1dOptions{.padding = padding});
     return [conv](const Tensor& x) { return transpose((*conv)(transpose(x, 1, 2)), 1, 2); };
   };
   const auto gru = [](std::size_t d, Rng& rng) -> Layer {

@@ -4,7 +4,7 @@
 
 namespace TAPEGRAD::nn {
 
-Conv1d::Conv1d(std::size_t channels, std::size_t outputs, std::size_t kernel, Rng& rng, const Options& options)
+Conv1d::Conv1d(std::size_t channels, std::size_t outputs, std::size_t kernel, Rng& rng, const Conv1dOptions& options)
     : options_(options) {
   require(channels > 0 && outputs > 0 && kernel > 0, "Conv1d", "channels, outputs and kernel must be at least 1",
           channels, outputs, kernel);
