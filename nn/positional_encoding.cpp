@@ -62,9 +62,8 @@ PositionalEncoding::PositionalEncoding(std::size_t width) : width_(width) {
 }
 
 PositionalEncoding::PositionalEncoding(std::size_t width, double p, Rng& rng) : PositionalEncoding(width) {
-  require(p >= 0 && p <= 1, "PositionalEncoding", "p must be from 0 to 1", p);
-  p_ = p;
-  rng_ = &rng;
+  dropout_ = std::make_unique<Dropout>(p, rng);
+  child("dropout", *dropout_);
 }
 
 Tensor PositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
@@ -75,7 +74,7 @@ Tensor PositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
     table_offset_ = offset;
   }
   const Tensor y = x + table_;
-  return training() && p_ > 0 ? dropout(y, p_, *rng_) : y;
+  return dropout_ ? (*dropout_)(y) : y;
 }
 
 LearnedPositionalEncoding::LearnedPositionalEncoding(std::size_t length, std::size_t width, Rng& rng) {

@@ -1,8 +1,9 @@
 /// Where in a sequence a row is, told by numbers that are added to the row: attention alone would not know.
 #pragma once
 
-#include "autograd/random.hpp"
-#include "nn/module.hpp"
+#include <memory>
+
+#include "nn/dropout.hpp"
 
 namespace TAPEGRAD::nn {
 
@@ -24,7 +25,7 @@ double offset_product(double delta, std::size_t d);
 class PositionalEncoding : public Module {
  public:
   explicit PositionalEncoding(std::size_t width);
-  /// With `dropout(x, p, rng)` in training. The Rng is the caller's and must outlive this. Refuses a p outside [0,1].
+  /// With Dropout(p, rng) of the sum.
   PositionalEncoding(std::size_t width, double p, Rng& rng);
 
   /// x (...,n,width), its first row at position `offset` -> x + sinusoids(n, width, offset).
@@ -32,9 +33,8 @@ class PositionalEncoding : public Module {
 
  private:
   std::size_t width_;
-  double p_ = 0;
-  Rng* rng_ = nullptr;
-  Tensor table_;  // of the last call: in training it is the same each time
+  std::unique_ptr<Dropout> dropout_;  // null where nothing is dropped
+  Tensor table_;                      // of the last call: in training it is the same each time
   std::int64_t table_offset_ = 0;
 };
 

@@ -87,7 +87,7 @@ TEST_CASE("PositionalEncoding drops elements in training only") {
   check_close(y, keep_where(whole / Real(0.75), kept), 4 * kTight);
   encode.eval();
   check_close(encode(x), whole, 0);
-  check_refused([&] { nn::PositionalEncoding(4, 1.5, rng); }, "[PositionalEncoding] p must be from 0 to 1");
+  check_refused([&] { nn::PositionalEncoding(4, 1.5, rng); }, "[Dropout] p must be from 0 to 1");
 }
 
 TEST_CASE("LearnedPositionalEncoding adds its rows and learns them") {
