@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # attention_cues says what is so, draws it, and refuses bad usage. Arguments: the build folder.
-set -u
-program=$1/examples/attention_cues
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/attention_cues" || exit 1
 
 "$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 
@@ -34,13 +26,7 @@ awk '/keys that count/ { on = 1; next }
           last = $2 }
      END { exit bad || rows != 6 || last < 0 || last > 1e-4 }' "$folder/text" || fail "the table of widths"
 
-# Each picture in both formats, or its numbers where gnuplot is not installed; nothing half-written beside them.
-for picture in things lookup widths curves sweep; do
-  path=$folder/out/cues_$picture
-  { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
-done
-extra=$(find "$folder/out" -type f ! -name 'cues_*.svg' ! -name 'cues_*.png' ! -name 'cues_*.csv')
-[[ -z $extra ]] || fail "left behind: $extra"
+drawn cues_ things lookup widths curves sweep
 
 # Without gnuplot the pictures' numbers are written. The same seed gives the same numbers, another seed others; what is
 # said is so for every seed, or the program would exit 1.
@@ -56,11 +42,6 @@ done
 GNUPLOT=none "$program" --out "$folder/plain" > "$folder/other" 2>&1 || fail "without --quick: exit $?"
 grep -q '^50 queries' "$folder/other" || fail "without --quick: not 50 queries"
 
-"$program" --help > "$folder/help" 2>&1 && grep -q -- --seed "$folder/help" || fail "--help failed"
-for bad in '--nonsense' '--seed -1' '--seed x' '--out /dev/null/x' 'word'; do
-  # shellcheck disable=SC2086
-  "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-  status=$?
-  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
-done
+helps --seed
+refuses '--nonsense' '--seed -1' '--seed x' '--out /dev/null/x' 'word'
 exit $failures

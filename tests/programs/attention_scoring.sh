@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # attention_scoring says what is so, draws it, and refuses bad usage. Arguments: the build folder.
-set -u
-program=$1/examples/attention_scoring
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/attention_scoring" || exit 1
 
 "$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 
@@ -33,13 +25,7 @@ awk '/q.k\/sqrt/ { on = 1; next }
           last = $4 }
      END { exit bad || rows != 6 || last > 1e-3 }' "$folder/text" || fail "the table of scalings"
 
-# Each picture in both formats, or its numbers where gnuplot is not installed; nothing half-written beside them.
-for picture in masked attention scaling; do
-  path=$folder/out/scoring_$picture
-  { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
-done
-extra=$(find "$folder/out" -type f ! -name 'scoring_*.svg' ! -name 'scoring_*.png' ! -name 'scoring_*.csv')
-[[ -z $extra ]] || fail "left behind: $extra"
+drawn scoring_ masked attention scaling
 
 # Without gnuplot the pictures' numbers are written. The same seed gives the same numbers, another seed others; what is
 # said is so for every seed, or the program would exit 1.
@@ -55,11 +41,6 @@ done
 GNUPLOT=none "$program" --out "$folder/plain" > "$folder/other" 2>&1 || fail "without --quick: exit $?"
 grep -q 'Variance of 10000 products' "$folder/other" || fail "without --quick: not 10000 products"
 
-"$program" --help > "$folder/help" 2>&1 && grep -q -- --seed "$folder/help" || fail "--help failed"
-for bad in '--nonsense' '--seed -1' '--seed x' '--out /dev/null/x' 'word'; do
-  # shellcheck disable=SC2086
-  "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-  status=$?
-  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
-done
+helps --seed
+refuses '--nonsense' '--seed -1' '--seed x' '--out /dev/null/x' 'word'
 exit $failures

@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # multihead_attention learns what it says, draws it, and refuses bad usage. Arguments: the build folder.
-set -u
-program=$1/examples/multihead_attention
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/multihead_attention" || exit 1
 
 "$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 # From the printed table: attention right in 90 % or more of 8 pairs, average pooling within 5 points of 12.5 %.
@@ -18,12 +10,7 @@ awk '/the size of training/ { found = 1; if ($3 < 90 || $5 < 7.5 || $5 > 17.5 ||
 awk -F, 'NR > 1 { last = $2; average = $3 } END { exit !(NR == 301 && last < 0.1 && average > 2) }' \
   "$folder/out/multihead_losses.csv" || fail "losses: $(tail -1 "$folder/out/multihead_losses.csv")"
 
-for picture in heads training; do
-  path=$folder/out/multihead_$picture
-  { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
-done
-extra=$(find "$folder/out" -type f ! -name 'multihead_*.svg' ! -name 'multihead_*.png' ! -name 'multihead_*.csv')
-[[ -z $extra ]] || fail "left behind: $extra"
+drawn multihead_ heads training
 
 # The same seed gives the same numbers; another one, or another net, others.
 "$program" --quick --out "$folder/out" > "$folder/again" 2> /dev/null
@@ -39,11 +26,6 @@ status=$?
   'multihead_attention: it is not so that attention is right in at least 99 % of 8 pairs' ]] ||
   fail "--steps 10: exit $status and $(cat "$folder/errors")"
 
-"$program" --help > "$folder/help" 2>&1 && grep -q -- --heads "$folder/help" || fail "--help failed"
-for bad in '--pairs 3' '--pairs 33' '--pairs x' '--heads 3' '--steps 0' '--nonsense' '--seed -1' '--out /dev/null/x'; do
-  # shellcheck disable=SC2086
-  "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-  status=$?
-  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
-done
+helps --heads
+refuses '--pairs 3' '--pairs 33' '--pairs x' '--heads 3' '--steps 0' '--nonsense' '--seed -1' '--out /dev/null/x'
 exit $failures

@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
 # The parity runner finds what differs, and says which file it can't read.
-set -u
-parity=$1/tests/parity
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
+source "$(dirname "$0")/support/check.sh" "$1/tests/parity" || exit 1
 
 # expect CODE TEXT LINE...: the file of those lines makes the runner exit with CODE and print TEXT.
 expect() {
   local code=$1 text=$2 got status
   shift 2
   printf '%s\n' "$@" > "$folder/cases.jsonl"
-  got=$("$parity" "$folder/cases.jsonl" 2>&1)
+  got=$("$program" "$folder/cases.jsonl" 2>&1)
   status=$?
   if [[ $status != "$code" || $got != *"$text"* ]]; then
     printf 'expected exit %s and "%s", got exit %s and "%s"\n' "$code" "$text" "$status" "$got"
@@ -49,11 +45,11 @@ expect 1 'missing attribute; got keepdim' "$(op sum '{"axis":[0]}')"
 expect 2 'line 2: not a JSON object' "$(square 9 12 20)" '{"op":'
 expect 2 'line 1: not a JSON object' '[]'
 
-"$parity" "$folder/missing.jsonl" > "$folder/out" 2>&1
-[[ $? == 2 ]] && grep -q "can't read" "$folder/out" || { echo "a missing file was accepted"; failures=1; }
-"$parity" "$folder" > "$folder/out" 2>&1
-[[ $? == 2 ]] || { echo "a folder was accepted"; failures=1; }
-"$parity" > "$folder/out" 2>&1
-[[ $? == 2 ]] || { echo "no file was accepted"; failures=1; }
-"$parity" --help > "$folder/out" 2>&1 || { echo "--help failed"; failures=1; }
+"$program" "$folder/missing.jsonl" > "$folder/out" 2>&1
+[[ $? == 2 ]] && grep -q "can't read" "$folder/out" || fail "a missing file was accepted"
+"$program" "$folder" > "$folder/out" 2>&1
+[[ $? == 2 ]] || fail "a folder was accepted"
+"$program" > "$folder/out" 2>&1
+[[ $? == 2 ]] || fail "no file was accepted"
+"$program" --help > "$folder/out" 2>&1 || fail "--help failed"
 exit $failures

@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # positional_encoding says what is so, draws it, and refuses bad usage. Arguments: the build folder.
-set -u
-program=$1/examples/positional_encoding
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/positional_encoding" || exit 1
 
 "$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 for text in 'integers    NO              yes            yes' '\[0,1\]       yes             NO             yes' \
@@ -18,13 +10,7 @@ for text in 'integers    NO              yes            yes' '\[0,1\]       yes 
   grep -q "$text" "$folder/text" || fail "not printed: $text"
 done
 
-# Each picture in both formats, or its numbers where gnuplot is not installed; nothing half-written beside them.
-for picture in ideas heat_map columns products collisions; do
-  path=$folder/out/positional_$picture
-  { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
-done
-extra=$(find "$folder/out" -type f ! -name 'positional_*.svg' ! -name 'positional_*.png' ! -name 'positional_*.csv')
-[[ -z $extra ]] || fail "left behind: $extra"
+drawn positional_ ideas heat_map columns products collisions
 
 # Every colliding pair, 44 positions apart.
 awk -F, 'NR > 1 && ($2 - $1 != 44 || $3 >= 0.1) { bad = 1 } END { exit bad || NR != 357 }' \
@@ -44,12 +30,7 @@ status=$?
 [[ $status == 1 && $(cat "$folder/errors") == 'positional_encoding: it is not so that rows 3 wide collide' ]] ||
   fail "--tolerance 0.06: exit $status and $(cat "$folder/errors")"
 
-"$program" --help > "$folder/help" 2>&1 && grep -q -- --length "$folder/help" || fail "--help failed"
-for bad in '--length 1' '--length x' '--length 20001' '--tolerance 0' '--tolerance nan' \
-  '--nonsense' '--seed -1' '--out /dev/null/x'; do
-  # shellcheck disable=SC2086
-  "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-  status=$?
-  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
-done
+helps --length
+refuses '--length 1' '--length x' '--length 20001' '--tolerance 0' '--tolerance nan' \
+  '--nonsense' '--seed -1' '--out /dev/null/x'
 exit $failures

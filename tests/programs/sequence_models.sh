@@ -1,14 +1,6 @@
 #!/usr/bin/env bash
 # sequence_models measures what it says, draws it, and refuses bad usage. Arguments: the build folder.
-set -u
-program=$1/examples/sequence_models
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/sequence_models" || exit 1
 
 "$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 for text in 'multiply-adds grow as  CNN n^1.00  GRU n^1.00  self-attention n^2.00' \
@@ -26,16 +18,8 @@ awk -F, 'NR > 1 { n[NR] = $1; d[NR] = $2; cnn[NR] = $3; gru[NR] = $4; attention[
     grows(attention, NR) < grows(cnn, NR) && grows(attention, NR) < grows(gru, NR)) }' \
   "$folder/out/sequence_times.csv" || fail "the times: $(cat "$folder/out/sequence_times.csv")"
 
-path=$folder/out/sequence_growth
-[[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]] || fail "not drawn"
-extra=$(find "$folder/out" -type f ! -name "sequence_*")
-[[ -z $extra ]] || fail "left behind: $extra"
+drawn sequence_ growth
 
-"$program" --help > "$folder/help" 2>&1 && grep -q -- --seed "$folder/help" || fail "--help failed"
-for bad in '--nonsense' '--seed -1' 'word' '--out /dev/null/x'; do
-  # shellcheck disable=SC2086
-  "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-  status=$?
-  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
-done
+helps --seed
+refuses '--nonsense' '--seed -1' 'word' '--out /dev/null/x'
 exit $failures
