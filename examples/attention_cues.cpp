@@ -16,15 +16,13 @@
 using namespace tapegrad;
 using examples::draw;
 using examples::expect;
+using examples::largest_difference;
 using examples::show;
 using examples::text;
+using examples::to_numbers;
 using Numbers = std::vector<double>;
 
 namespace {
-
-Numbers to_numbers(const Tensor& t) { return {t.value().data(), t.value().data() + t.size()}; }
-
-double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
 
 void expect_rows_of_one(const Tensor& weights) {
   expect(largest_difference(sum(weights, -1), Tensor(1)) < 1e-5, "every query's weights sum to 1");

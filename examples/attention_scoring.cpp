@@ -16,13 +16,12 @@
 using namespace tapegrad;
 using examples::draw;
 using examples::expect;
+using examples::largest_difference;
 using examples::show;
 using examples::text;
 using Numbers = std::vector<double>;
 
 namespace {
-
-double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
 
 /// The rows of all batches as one matrix, with each row's batch and number as its label.
 examples::HeatMap map_of(const std::string& title, const Tensor& weights) {

@@ -3,28 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
 #include "examples/support/csv.hpp"
 #include "examples/support/files.hpp"
 #include "examples/support/plot_parts.hpp"
+#include "examples/support/show.hpp"
 #include "tapegrad.hpp"
 
 namespace nw_regression {
 
 using namespace tapegrad;
 using examples::BadInput;
+using examples::text;
 using Numbers = std::vector<double>;
 
 constexpr int kTestPoints = 60;
 constexpr std::size_t kMostRows = 4000;  // training takes (n, n-1) arrays: 0.7 GB then
-
-inline std::string text(const char* format, auto... values) {
-  char line[400];
-  std::snprintf(line, sizeof line, format, values...);
-  return line;
-}
 
 /// Numbers in the user's units, and the same ones as the estimators see them: (value - offset) / unit.
 struct Scale {

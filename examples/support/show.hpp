@@ -35,4 +35,12 @@ HeatMap heat_map(const std::string& title, const std::string& xlabel, const std:
   return {title, xlabel, ylabel, matrix.extent(0), matrix.extent(1), {numbers, numbers + matrix.size()}, {}, {}};
 }
 
+/// A Tensor's numbers, in row-major order.
+inline std::vector<double> to_numbers(const auto& tensor) {
+  return {tensor.value().data(), tensor.value().data() + tensor.size()};
+}
+
+/// The largest difference of two Tensors that broadcast.
+inline double largest_difference(const auto& a, const auto& b) { return amax(abs(a - b)).item(); }
+
 }  // namespace examples
