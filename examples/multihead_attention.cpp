@@ -13,6 +13,7 @@
 #include "examples/support/program.hpp"
 #include "examples/support/show.hpp"
 #include "nn/attention.hpp"
+#include "nn/embedding.hpp"
 #include "optim/adam.hpp"
 
 using namespace tapegrad;
@@ -34,21 +35,19 @@ constexpr double kRate = 0.002;     // falls to 0 over the training
 
 // ---- the task -------------------------------------------------------------------------------------------------------
 
-/// B sets of n pairs, every key asked for once: words of keys and values (B n), and answers (B,n) to the keys in the
-/// order in which they stand.
+/// B sets of n pairs, every key asked for once: words of keys and values (B,n), of which the values are also the
+/// answers to the keys in the order in which they stand.
 struct Questions {
-  std::size_t sets, pairs;
-  Index keys, values, answers;
+  Index keys, values;
 };
 
 /// Keys and values of a set are all different. 32 words make over 10^18 sets of 8 pairs: none comes twice.
 Questions ask(std::size_t sets, std::size_t pairs, Rng& rng) {
-  Questions drawn{sets, pairs, Index(Shape{sets * pairs}), Index(Shape{sets * pairs}), Index(Shape{sets, pairs})};
+  Questions drawn{Index(Shape{sets, pairs}), Index(Shape{sets, pairs})};
   for (std::size_t set = 0; set < sets; ++set) {
     std::copy_n(rng.permutation(kWords).begin(), pairs, drawn.keys.data() + set * pairs);
     std::copy_n(rng.permutation(kWords).begin(), pairs, drawn.values.data() + set * pairs);
   }
-  std::copy(drawn.values.begin(), drawn.values.end(), drawn.answers.data());
   return drawn;
 }
 
@@ -59,9 +58,9 @@ class Retriever : public nn::Module {
  public:
   /// Pools by attention with that many heads; by the average for 0 heads.
   Retriever(std::size_t heads, Rng& rng)
-      : asked(param("asked", rng.normal({kWords, kSize}))),
-        keys(param("keys", rng.normal({kWords, kSize}))),
-        values(param("values", rng.normal({kWords, kSize}))),
+      : asked(child<nn::Embedding>("asked", kWords, kSize, rng)),
+        keys(child<nn::Embedding>("keys", kWords, kSize, rng)),
+        values(child<nn::Embedding>("values", kWords, kSize, rng)),
         out(child<nn::Linear>("out", kSize, kWords, rng)) {
     if (heads == 0) return;
     attention = std::make_unique<nn::MultiHeadAttention>(kSize, heads, rng);
@@ -70,15 +69,14 @@ class Retriever : public nn::Module {
 
   /// Logits (B,n,words) of the answers.
   Tensor operator()(const Questions& questions) {
-    const Shape shape{questions.sets, questions.pairs, kSize};
-    const Tensor q = reshape(index_select(asked, 0, questions.keys), shape);
-    const Tensor k = reshape(index_select(keys, 0, questions.keys), shape);
-    const Tensor v = reshape(index_select(values, 0, questions.values), shape);
-    const Tensor pooled = attention ? (*attention)(q, k, v) : broadcast_to(mean(v, 1, true), shape);
+    const Tensor q = asked(questions.keys);  // (B,n,kSize), as k and v
+    const Tensor k = keys(questions.keys);
+    const Tensor v = values(questions.values);
+    const Tensor pooled = attention ? (*attention)(q, k, v) : mean(v, 1, true);
     return out(q + pooled);
   }
 
-  Parameter asked, keys, values;
+  nn::Embedding asked, keys, values;
   nn::Linear out;
   std::unique_ptr<nn::MultiHeadAttention> attention;  // null: average pooling
 };
@@ -92,7 +90,7 @@ Numbers train(Retriever& net, const std::string& name, const Options& options, R
   for (std::size_t step = 1; step <= options.steps; ++step) {
     const Questions questions = ask(kSets, options.pairs, rng);
     Tape tape;
-    const Tensor loss = cross_entropy(net(questions), questions.answers);
+    const Tensor loss = cross_entropy(net(questions), questions.values);
     losses.push_back(loss.item());
     tape.backward(loss);
     optimizer.set_learning_rate(kRate * (1 - static_cast<double>(step) / static_cast<double>(options.steps)));
