@@ -6,18 +6,19 @@
 // Distance is Euclidean throughout. Everything that is printed as true is checked; the program exits 1 where it is not.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
-#include <iostream>
-#include <stdexcept>
 
 #include "autograd/random.hpp"
 #include "examples/support/csv.hpp"
-#include "examples/support/plot.hpp"
 #include "examples/support/program.hpp"
+#include "examples/support/show.hpp"
 #include "nn/positional_encoding.hpp"
 
 using namespace tapegrad;
+using examples::draw;
+using examples::expect;
+using examples::show;
+using examples::text;
 using Numbers = std::vector<double>;
 
 namespace {
@@ -28,23 +29,6 @@ struct Options {
 };
 
 const double kTurn = 2 * std::acos(-1.0);
-
-std::string text(const char* format, auto... values) {
-  char line[400];
-  std::snprintf(line, sizeof line, format, values...);
-  return line;
-}
-
-void show(const std::string& line) { std::cout << line << '\n'; }
-
-/// What the program says must be so.
-void expect(bool so, const std::string& claim) {
-  if (!so) throw std::runtime_error("it is not so that " + claim);
-}
-
-void draw(const auto& figure, const std::string& path) {
-  for (const std::string& file : examples::save(figure, path)) show("  " + file);
-}
 
 /// A row for each position.
 using Rows = std::vector<Numbers>;
@@ -316,42 +300,61 @@ std::size_t smallest_width(std::size_t n, double tolerance) {
   return d;
 }
 
-void find_collisions(const Options& options, bool quick, const std::string& out) {
-  const auto [length, tolerance] = options;
-  constexpr std::size_t n = 400, d = 3;
-  const Rows rows = to_rows(nn::sinusoids(n, d));
-  const std::vector<Pair> by_offset = nearest_by_offset(rows);
-  const Pair nearest = *std::min_element(by_offset.begin(), by_offset.end(),
-                                         [](const Pair& a, const Pair& b) { return a.distance < b.distance; });
-  const Numbers neighbours = steps(rows);
-  const double step = *std::min_element(neighbours.begin(), neighbours.end());
+constexpr std::size_t kNarrow = 3;       // columns, in which
+constexpr std::size_t kPositions = 400;  // positions collide
+
+struct Collisions {
+  Rows rows;
+  std::vector<Pair> by_offset;  // the nearest pair at each offset
+  Pair nearest;                 // of all
+};
+
+/// Every pair whose rows are nearer than the tolerance: columns of first positions, of second ones, and of distances.
+std::vector<Numbers> colliding_pairs(const Rows& rows, double tolerance) {
   std::vector<Numbers> found(3);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = i + 1; k < n; ++k) {
-      if (distance(rows[i], rows[k]) >= tolerance) continue;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t k = i + 1; k < rows.size(); ++k) {
+      const double apart = distance(rows[i], rows[k]);
+      if (apart >= tolerance) continue;
       found[0].push_back(static_cast<double>(i));
       found[1].push_back(static_cast<double>(k));
-      found[2].push_back(distance(rows[i], rows[k]));
+      found[2].push_back(apart);
     }
   }
+  return found;
+}
+
+Collisions search_narrow_rows(double tolerance, const std::string& out) {
+  Collisions all;
+  all.rows = to_rows(nn::sinusoids(kPositions, kNarrow));
+  all.by_offset = nearest_by_offset(all.rows);
+  all.nearest = *std::min_element(all.by_offset.begin(), all.by_offset.end(),
+                                  [](const Pair& a, const Pair& b) { return a.distance < b.distance; });
+  const Pair nearest = all.nearest;
+  const Numbers neighbours = steps(all.rows);
+  const double step = *std::min_element(neighbours.begin(), neighbours.end());
+  const std::vector<Numbers> found = colliding_pairs(all.rows, tolerance);
   show(text("\n400 positions, 3 wide. Neighbours are at least %.2f apart; closer than %g is a collision:", step,
             tolerance));
   show(text("  %zu pairs collide; the nearest are %zu and %zu, %.4f apart", found[0].size(), nearest.first,
             nearest.second, nearest.distance));
   const double gap = static_cast<double>(nearest.second - nearest.first);
   show(text("  %g positions are %.3f turns of the first two columns, and little of the third's one turn in %.0f:", gap,
-            gap / kTurn, kTurn * std::pow(10000.0, 2.0 / d)));
-  for (std::size_t j = 0; j < d; ++j) {
-    show(text("  column %zu: %9.5f %9.5f", j, rows[nearest.first][j], rows[nearest.second][j]));
+            gap / kTurn, kTurn * std::pow(10000.0, 2.0 / kNarrow)));
+  for (std::size_t j = 0; j < kNarrow; ++j) {
+    show(text("  column %zu: %9.5f %9.5f", j, all.rows[nearest.first][j], all.rows[nearest.second][j]));
   }
   expect(!found[0].empty() && nearest.distance < tolerance && step > tolerance, "rows 3 wide collide");
-  const Pair again = nearest_pair(n, d);
+  const Pair again = nearest_pair(kPositions, kNarrow);
   expect(again.first == nearest.first && again.second == nearest.second &&
              std::abs(again.distance - nearest.distance) < 1e-5,
          "the two searches agree");
   examples::write_csv(out + "/positional_pairs.csv", {"first", "second", "distance"}, found);
   show("  " + out + "/positional_pairs.csv");
+  return all;
+}
 
+void show_smallest_width(std::size_t length, double tolerance) {
   const std::size_t enough = smallest_width(length, tolerance);
   show(text("\nThe smallest width without a collision among %zu positions is %zu:", length, enough));
   show("  width   nearest pair        apart");
@@ -360,52 +363,66 @@ void find_collisions(const Options& options, bool quick, const std::string& out)
     show(text("  %5zu   %5zu and %-7zu  %.4f%s", width, pair.first, pair.second, pair.distance,
               pair.distance < tolerance ? "  collide" : ""));
   }
-  if (length <= 2000) {  // all pairs of rows once more, as they are stored
-    const std::vector<Pair> all = nearest_by_offset(to_rows(nn::sinusoids(length, enough)));
-    expect(std::all_of(all.begin(), all.end(), [&](const Pair& p) { return p.distance > options.tolerance - 1e-5; }),
-           "that width has no collision");
-  }
+  if (length > 2000) return;  // all pairs of rows once more, as they are stored
+  const std::vector<Pair> all = nearest_by_offset(to_rows(nn::sinusoids(length, enough)));
+  expect(std::all_of(all.begin(), all.end(), [&](const Pair& p) { return p.distance > tolerance - 1e-5; }),
+         "that width has no collision");
+}
 
-  examples::Panel offsets{"3 wide, 400 long", "offset", "nearest pair at that offset", {}, {}};
-  offsets.series = {{"pairs", {}, {}, examples::Mark::points, 2}, {"collision", {}, {}, examples::Mark::points, 1}};
-  for (const Pair& pair : by_offset) {
-    examples::Series& all = offsets.series[0];
-    all.x.push_back(static_cast<double>(pair.second - pair.first));
-    all.y.push_back(pair.distance);
-    if (pair.distance >= tolerance) continue;
-    offsets.series[1].x.push_back(all.x.back());
-    offsets.series[1].y.push_back(all.y.back());
-  }
-  offsets.guides = {{false, tolerance, ""}};
-  offsets.log_y = true;
-
-  // All columns before the one and before the other of the two: what attention would have to tell apart.
-  examples::Panel twins{"the columns before the nearest pair", "position from there", "value", {}, {{true, 0, ""}}};
-  for (std::size_t j = 0; j < d; ++j) {
-    for (const std::size_t end : {nearest.first, nearest.second}) {
-      const Rows before(rows.begin() + static_cast<std::ptrdiff_t>(end - 20),
-                        rows.begin() + static_cast<std::ptrdiff_t>(end + 1));
-      const bool first = end == nearest.first;
-      twins.series.push_back({j > 0 ? "" : text("%zu", end), count_up(-20, 21), column(before, j),
+/// All columns before the one and before the other of the nearest two: what attention would have to tell apart.
+examples::Panel twins_panel(const Collisions& collisions) {
+  examples::Panel panel{"the columns before the nearest pair", "position from there", "value", {}, {{true, 0, ""}}};
+  for (std::size_t j = 0; j < kNarrow; ++j) {
+    for (const std::size_t end : {collisions.nearest.first, collisions.nearest.second}) {
+      const auto last = collisions.rows.begin() + static_cast<std::ptrdiff_t>(end);
+      const bool first = end == collisions.nearest.first;
+      panel.series.push_back({j > 0 ? "" : text("%zu", end), count_up(-20, 21), column({last - 20, last + 1}, j),
                               first ? examples::Mark::line : examples::Mark::points, first ? 0 : 1});
     }
   }
+  return panel;
+}
 
-  examples::Panel widths{"wider rows", "width", "nearest pair", {}, {{false, tolerance, ""}}};
-  widths.log_y = true;
+examples::Panel offsets_panel(const Collisions& collisions, double tolerance) {
+  examples::Panel panel{"3 wide, 400 long", "offset", "nearest pair at that offset", {}, {{false, tolerance, ""}}};
+  panel.series = {{"pairs", {}, {}, examples::Mark::points, 2}, {"collision", {}, {}, examples::Mark::points, 1}};
+  panel.log_y = true;
+  for (const Pair& pair : collisions.by_offset) {
+    for (examples::Series& series : panel.series) {
+      if (&series == &panel.series[1] && pair.distance >= tolerance) continue;
+      series.x.push_back(static_cast<double>(pair.second - pair.first));
+      series.y.push_back(pair.distance);
+    }
+  }
+  return panel;
+}
+
+/// Also says how wide rows must be for sequences of several lengths.
+examples::Panel widths_panel(bool quick, double tolerance) {
+  examples::Panel panel{"wider rows", "width", "nearest pair", {}, {{false, tolerance, ""}}};
+  panel.log_y = true;
   show("\nlength   smallest width without a collision");
-  for (const std::size_t length_of :
+  for (const std::size_t length :
        quick ? std::vector<std::size_t>{10, 100, 400} : std::vector<std::size_t>{10, 100, 400, 2000, 10000}) {
-    show(text("%6zu   %zu", length_of, smallest_width(length_of, tolerance)));
-    examples::Series curve{text("n = %zu", length_of), {}, {}, examples::Mark::line_points};
+    show(text("%6zu   %zu", length, smallest_width(length, tolerance)));
+    examples::Series curve{text("n = %zu", length), {}, {}, examples::Mark::line_points};
     for (std::size_t width = 2; width <= 10; ++width) {
       curve.x.push_back(static_cast<double>(width));
-      curve.y.push_back(nearest_pair(length_of, width).distance);
+      curve.y.push_back(nearest_pair(length, width).distance);
     }
-    if (length_of >= 100) widths.series.push_back(curve);
+    if (length >= 100) panel.series.push_back(curve);
   }
-  draw(examples::Figure{text("Positions collide in narrow rows: nearer than %g", tolerance), {twins, offsets, widths}},
-       out + "/positional_collisions");
+  return panel;
+}
+
+void find_collisions(const Options& options, bool quick, const std::string& out) {
+  const double tolerance = options.tolerance;
+  const Collisions collisions = search_narrow_rows(tolerance, out);
+  show_smallest_width(options.length, tolerance);
+  draw(
+      examples::Figure{text("Positions collide in narrow rows: nearer than %g", tolerance),
+                       {twins_panel(collisions), offsets_panel(collisions, tolerance), widths_panel(quick, tolerance)}},
+      out + "/positional_collisions");
 }
 
 }  // namespace
