@@ -52,7 +52,7 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
     app.add_option("--seed", common.seed, "seed of all random numbers")->check(whole_number, "")->capture_default_str();
     app.add_option("--out", common.out, "folder for pictures and tables")->type_name("DIR")->capture_default_str();
     app.add_flag("--quick", common.quick, "less work: shows that everything runs");
-    app.add_flag("--quiet", common.quiet, "no progress line");
+    app.add_flag("--quiet", common.quiet, "no lines that tell the progress");
     options(app);
     try {
       app.parse(argc, argv);
@@ -101,6 +101,7 @@ void Progress::update(std::size_t step, std::optional<double> loss) {
 }
 
 void Progress::print(const std::string& text) {
+  if (silent_) return;
   finish();
   std::cout << text << '\n';
   // The live line goes to another stream: without a flush it could overtake the text.

@@ -39,7 +39,7 @@ class Progress {
   /// `step` of `total` steps are done. Without a loss, none is shown.
   void update(std::size_t step, std::optional<double> loss = {});
 
-  /// Prints `text` as a line of its own on stdout, above the live line.
+  /// Prints `text` as a line of its own on stdout, above the live line; nothing when `silent`.
   void print(const std::string& text);
 
   /// Removes the live line; the destructor does too.
