@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,10 @@ std::string clock_time(double seconds) {
   return text;
 }
 
+// A second signal finds the system's own action again (SA_RESETHAND).
+volatile std::sig_atomic_t interrupted = 0;
+void note_interrupt(int) { interrupted = 1; }
+
 }  // namespace
 
 int run(int argc, const char* const* argv, const std::string& name, const std::string& about,
@@ -74,8 +79,8 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   }
 }
 
-Progress::Progress(std::string what, std::size_t total, bool silent)
-    : what_(std::move(what)), total_(total), silent_(silent) {
+Progress::Progress(std::string what, std::size_t total, bool silent, const Steps& steps)
+    : what_(std::move(what)), total_(total), silent_(silent), steps_(steps) {
   const char* terminal = std::getenv("TERM");
   live_ = isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
   next_ = live_ ? start_ : start_ + std::chrono::seconds(5);
@@ -83,17 +88,26 @@ Progress::Progress(std::string what, std::size_t total, bool silent)
 
 Progress::~Progress() { finish(); }
 
-void Progress::update(std::size_t step, std::optional<double> loss) {
+void Progress::update(std::size_t step, std::optional<double> loss, std::optional<double> learning_rate) {
   const Clock::time_point now = Clock::now();
   if (silent_ || now < next_) return;
   next_ = now + (live_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double speed = static_cast<double>(step) / std::max(seconds, 1e-9);
-  char line[80], shown_loss[32] = "";
+  const double speed = static_cast<double>(step - steps_.done) / std::max(seconds, 1e-9);
+  char line[200], shown_loss[32] = "", shown_rate[32] = "", shown_speed[32] = "";
   if (loss) std::snprintf(shown_loss, sizeof shown_loss, "  loss %.6g", *loss);
-  std::snprintf(line, sizeof line, "%s %zu/%zu%s  %.3g/s", what_.c_str(), step, total_, shown_loss, speed);
+  if (learning_rate) std::snprintf(shown_rate, sizeof shown_rate, "  rate %.3g", *learning_rate);
+  if (steps_.tokens > 0) {
+    std::snprintf(shown_speed, sizeof shown_speed, "  %.0f tokens/s", speed * static_cast<double>(steps_.tokens));
+  } else {
+    std::snprintf(shown_speed, sizeof shown_speed, "  %.3g/s", speed);
+  }
+  std::snprintf(line, sizeof line, "%s %zu/%zu%s%s%s", what_.c_str(), step, total_, shown_loss, shown_rate,
+                shown_speed);
   std::string text = line;
-  if (step > 0 && step <= total_) text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
+  if (step > steps_.done && step <= total_) {
+    text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
+  }
   // A longer line would wrap, and the next one could not overwrite it.
   text.resize(std::min<std::size_t>(text.size(), 79));
   std::cerr << (live_ ? "\r\033[K" : "") << text << (live_ ? "" : "\n") << std::flush;
@@ -112,5 +126,21 @@ void Progress::finish() {
   if (shown_) std::cerr << "\r\033[K" << std::flush;
   shown_ = false;
 }
+
+Interrupt::Interrupt() {
+  interrupted = 0;
+  struct sigaction action = {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+Interrupt::~Interrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+bool Interrupt::came() const { return interrupted != 0; }
 
 }  // namespace examples

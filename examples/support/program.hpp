@@ -27,17 +27,23 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
         const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
         const Common& defaults = {});
 
-/// How far a long job is: on a terminal one live line on stderr (step, loss, speed, time left), else a plain line on
-/// stderr every 5 seconds, or nothing at all when `silent`.
+/// What a step of a training is made of, and how many were done before the program started.
+struct Steps {
+  std::size_t tokens = 0;  ///< in each step, for a speed in tokens/s; 0 for one in steps/s
+  std::size_t done = 0;
+};
+
+/// How far a long job is: on a terminal one live line on stderr (step, loss, learning rate, speed, time left), else a
+/// plain line on stderr every 5 seconds, or nothing at all when `silent`.
 class Progress {
  public:
-  Progress(std::string what, std::size_t total, bool silent = false);
+  Progress(std::string what, std::size_t total, bool silent = false, const Steps& steps = {});
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `step` of `total` steps are done. Without a loss, none is shown.
-  void update(std::size_t step, std::optional<double> loss = {});
+  /// `step` of `total` steps are done. Without a loss or a learning rate, none is shown.
+  void update(std::size_t step, std::optional<double> loss = {}, std::optional<double> learning_rate = {});
 
   /// Prints `text` as a line of its own on stdout, above the live line; nothing when `silent`.
   void print(const std::string& text);
@@ -50,10 +56,22 @@ class Progress {
   std::string what_;
   std::size_t total_;
   bool silent_;
+  Steps steps_;
   bool live_;
   bool shown_ = false;
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_;
+};
+
+/// While there is one, the first SIGINT (Ctrl-C) or SIGTERM is noted and does nothing else, so that a job can end in
+/// order; the second one ends the program at once.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  bool came() const;
 };
 
 }  // namespace examples
