@@ -140,12 +140,19 @@ Tensor repeat(const Tensor& x, const std::vector<std::size_t>& repeats) {
 
 Tensor repeat_interleave(const Tensor& x, std::size_t repeats, int axis) {
   const std::size_t at = normalize_axis(axis, x.rank(), "repeat_interleave");
-  const Shape split = with_axis(x.shape(), at + 1, 1);
   const Shape wide = with_axis(x.shape(), at + 1, repeats);
   require_size(wide, "repeat_interleave");
   Shape result = x.shape();
   result[at] *= repeats;
-  return reshaped("repeat_interleave", broadcast_to(reshaped("repeat_interleave", x, split), wide), result);
+  Array y = broadcast_to(reshape(x.value(), with_axis(x.shape(), at + 1, 1)), wide);
+  y.reshape(result);
+  return record(
+      "repeat_interleave", std::move(y),
+      [at, repeats]<class T>(Unread, const T& dy, Unread, Sink<T> dx) {
+        const T repeated = reshape(dy, with_axis(dx.shape(), at + 1, repeats));
+        dx += reduce_sum(repeated, static_cast<int>(at) + 1, false);
+      },
+      x);
 }
 
 Tensor repeat_interleave(const Tensor& x, std::size_t repeats) {
