@@ -8,7 +8,7 @@
 namespace TAPEGRAD {
 
 void set_threads(int count) {
-  require(count >= 1, "set_threads", "there must be at least one thread", count);
+  require(count >= 1 && count <= 1024, "set_threads", "the number of threads must be from 1 to 1024", count);
 #ifdef _OPENMP
   omp_set_num_threads(count);
 #endif
