@@ -111,8 +111,8 @@ class MultiHeadAttention : public Attention {
   /// by one, or some at a time, get what they would all together from (x, {.causal = true}).
   Tensor operator()(const Tensor& x, KeyValues& cache);
 
-  /// What keys (B,K,key_size) and values (B,K,value_size) are for all queries, to be computed once for many calls of
-  /// attend_to.
+  /// What keys (B,K,key_size) and values (B,K,value_size) become before any query is known: computed once for many
+  /// calls of attend_to, which takes queries (B,Q,query_size) and returns what (queries, keys, values, options) would.
   KeyValues keys_and_values(const Tensor& keys, const Tensor& values) const;
   Tensor attend_to(const KeyValues& memory, const Tensor& queries, const AttentionOptions& options = {});
 

@@ -55,11 +55,12 @@ Tensor LanguageModel::operator()(const Index& tokens, const std::optional<Mask>&
 }
 
 Tensor LanguageModel::operator()(const Index& tokens, std::vector<KeyValues>& cache) {
-  if (cache.empty()) cache.resize(layers.size());
-  require(cache.size() == layers.size(), "LanguageModel", "the cache must have an entry for each layer", cache.size(),
+  std::vector<KeyValues> longer = cache.empty() ? std::vector<KeyValues>(layers.size()) : cache;
+  require(longer.size() == layers.size(), "LanguageModel", "the cache must have an entry for each layer", cache.size(),
           layers.size());
-  Tensor x = embed(tokens, cache[0].keys.defined() ? cache[0].keys.extent(1) : 0);
-  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i](x, cache[i]);
+  Tensor x = embed(tokens, longer[0].keys.defined() ? longer[0].keys.extent(1) : 0);
+  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i](x, longer[i]);
+  cache.swap(longer);
   return head(norm(x));
 }
 

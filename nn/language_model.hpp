@@ -36,7 +36,8 @@ class LanguageModel : public Module {
   Tensor operator()(const Index& tokens, const std::optional<Mask>& mask = {});
 
   /// Further tokens (B,n) behind those that the cache has seen -> logits (B,n,vocabulary), the same that all together
-  /// would get. An empty cache has seen none; it gets an entry for each layer. Refuses positions beyond the context.
+  /// would get. An empty cache has seen none; it gets an entry for each layer. Refuses positions beyond the context;
+  /// whatever is refused leaves the cache as it was.
   Tensor operator()(const Index& tokens, std::vector<KeyValues>& cache);
 
   const LanguageModelConfig& config() const { return config_; }

@@ -103,9 +103,12 @@ DecoderCache TransformerDecoderLayer::start(const Tensor& memory) const {
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& x, DecoderCache& cache,
                                            const std::optional<Mask>& memory_mask) {
-  return run(
-      x, [&](const Tensor& t) { return self_attn(t, cache.self); },
+  KeyValues target = cache.self;
+  const Tensor y = run(
+      x, [&](const Tensor& t) { return self_attn(t, target); },
       [&](const Tensor& t) { return multihead_attn.attend_to(cache.memory, t, {.mask = memory_mask}); });
+  cache.self = target;
+  return y;
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerConfig& config, Rng& rng) {
@@ -129,9 +132,12 @@ Tensor TransformerDecoder::operator()(const Tensor& x, std::vector<DecoderCache>
                                       const std::optional<Mask>& memory_mask) {
   require(cache.size() == layers.size(), "TransformerDecoder", "there must be a cache for each layer, from start()",
           cache.size(), layers.size());
+  std::vector<DecoderCache> longer = cache;
   Tensor y = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, cache[i], memory_mask);
-  return norm ? (*norm)(y) : y;
+  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, longer[i], memory_mask);
+  if (norm) y = (*norm)(y);
+  cache.swap(longer);
+  return y;
 }
 
 // ---- both -----------------------------------------------------------------------------------------------------------

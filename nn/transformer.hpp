@@ -132,7 +132,7 @@ class TransformerDecoder : public Module {
   /// One cache for each layer.
   std::vector<DecoderCache> start(const Tensor& memory);
   /// Further positions (B,n,E) -> (B,n,E): what they would get with all before them. Refuses a cache of another number
-  /// of layers.
+  /// of layers; whatever is refused leaves the cache as it was.
   Tensor operator()(const Tensor& x, std::vector<DecoderCache>& cache, const std::optional<Mask>& memory_mask = {});
 
   ModuleList<TransformerDecoderLayer> layers = child<ModuleList<TransformerDecoderLayer>>("layers");

@@ -49,6 +49,7 @@ TEST_CASE("A language model sees no later token, in training and in evaluation, 
       config.dropout = dropout;
       nn::LanguageModel model(config, rng);
       randomize(model, rng);
+      const Mask unpadded = padding(tokens, 0);
       const Rng before = rng;
       for (bool training : {true, false}) {
         model.train(training);
@@ -56,7 +57,7 @@ TEST_CASE("A language model sees no later token, in training and in evaluation, 
           CAPTURE(dropout, training, padded);
           const auto logits = [&](const Index& t) {
             rng = before;  // the same elements are dropped each time
-            return padded ? model(t, padding(t, 0)) : model(t);
+            return padded ? model(t, unpadded) : model(t);
           };
           CHECK(nn::check_causality(logits, tokens, 7).message == "");
         }
@@ -184,5 +185,10 @@ TEST_CASE("A language model refuses what does not fit, in one line") {
   check_refused([&] { model(Index(Shape{1, 7})); }, "the positions must be at least 0 and below the length");
   std::vector<nn::KeyValues> cache(3);
   check_refused([&] { model(Index{{1, 2}}, cache); }, "the cache must have an entry for each layer; got 3 and 2");
+  cache.clear();
+  model(Index{{1, 2}, {3, 4}}, cache);
+  check_refused([&] { model(Index{{1, 2}}, cache); }, "the cache must be of x's batch");
+  check_refused([&] { model(Index{{1, 2}, {3, 9}}, cache); }, "[embedding]");
+  for (const nn::KeyValues& layer : cache) CHECK(layer.keys.extent(1) == 2);
   CHECK(model(Index(Shape{2, 0})).shape() == Shape{2, 0, 7});
 }

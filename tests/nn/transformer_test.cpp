@@ -340,15 +340,16 @@ TEST_CASE("Transformer modules refuse what does not fit, in one line, and leave 
   const Tensor x = rng.normal({2, 3, 4});
   check_refused([&] { model(x, x, causal(3)); }, "[Transformer] the source mask must be (B,1,S); got (3,3)");
   check_refused([&] { model(x, zeros({1, 3, 4})); }, "must have the same batch");
-  check_refused([&] { model(x, zeros({2, 3, 5})); }, "[linear]");
+  check_refused([&] { model(x, zeros({2, 3, 5})); }, "[MultiHeadAttention] the values' last axis");
   check_refused([&] { model(zeros({3, 4}), x); }, "must be (B,T,width)");
-  check_refused([&] { model(x, x, valid_lengths(Index{1, 2}, 4)); }, "the mask must broadcast");
+  check_refused([&] { model(x, x, valid_lengths(Index{1, 2}, 4)); }, "mask must broadcast");
   std::vector<nn::DecoderCache> none;
   check_refused([&] { model.decoder(x, none); },
                 "[TransformerDecoder] there must be a cache for each layer, from start(); got 0 and 2");
   std::vector<nn::DecoderCache> cache = model.decoder.start(x);
   model.decoder(x, cache);
   check_refused([&] { model.decoder(zeros({1, 1, 4}), cache); }, "[MultiHeadAttention] the cache must be of x's batch");
-  check_refused([&] { model.decoder(zeros({2, 1, 3}), cache); }, "[linear]");
-  CHECK(cache[0].self.keys.extent(1) == 3);
+  check_refused([&] { model.decoder(zeros({2, 1, 3}), cache); }, "[MultiHeadAttention] the values' last axis");
+  check_refused([&] { model.decoder(zeros({2, 1, 4}), cache, causal(2)); }, "mask must broadcast");
+  for (const nn::DecoderCache& layer : cache) CHECK(layer.self.keys.extent(1) == 3);
 }
