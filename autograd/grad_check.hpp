@@ -33,7 +33,7 @@ struct GradCheckOptions {
 
 struct GradCheckReport {
   bool passed = true;
-  /// One line when it did not pass: which input, which element, both numbers.
+  /// One line: that all agree, or which input, which element, both numbers.
   std::string message;
   explicit operator bool() const { return passed; }
 };
