@@ -19,9 +19,9 @@
 
 namespace TAPEGRAD::nn {
 
-/// Base of everything that learns. A parameter or a child registers itself where the member is declared, so that none
-/// can be forgotten; a module stays where it was made, since its parent points to it. Not for use by several threads
-/// at once.
+/// Base of everything that learns. A member that is made by `param` or `child` registers itself where it is declared; a
+/// plain member, `nn::Linear a{2, 3};`, does not: neither optimiser nor checkpoint sees its parameters. A module stays
+/// where it was made, since its parent points to it. Not for use by several threads at once.
 class Module {
  public:
   Module(const Module&) = delete;
