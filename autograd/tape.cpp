@@ -2,11 +2,13 @@
 
 #include "autograd/kernels.hpp"
 #include "autograd/ops.hpp"
+#include "autograd/shapes.hpp"
 
 namespace TAPEGRAD {
 namespace {
 
 thread_local Scope* innermost = nullptr;
+constinit thread_local const char* running = "record";  // the op whose rule runs, for what its sinks refuse
 std::atomic<std::uint64_t> next_id{1};
 
 /// Stands on the tape for a Tensor that the user made; its adjoint becomes the Tensor's gradient.
@@ -102,10 +104,22 @@ void detail::check_version(const char* op, const Tensor& saved, std::uint32_t ve
 
 // ---- sinks --------------------------------------------------------------------------------------------------------
 
+/// The gradient, summed down to the shape of the operand that `source` made.
+template <class T>
+static T fitted(const T& gradient, const Step& source) {
+  if (!broadcasts_to(source.shape, gradient.shape())) {
+    refuse(running,
+           std::string("the rule's gradient of an operand from '") + source.name +
+               "' must have the operand's shape, or one that it broadcasts to",
+           to_text(gradient.shape()) + " and " + to_text(source.shape));
+  }
+  return sum_to(gradient, source.shape);
+}
+
 void Sink<Array>::operator+=(const Array& gradient) const {
   if (step_ == nullptr) return;
   if (gradient.shape() != step_->shape) {
-    *this += sum_to(gradient, step_->shape);
+    *this += fitted(gradient, *step_);
   } else if (step_->adjoint == nullptr) {
     step_->adjoint = evaluate<Array>(gradient);
   } else {
@@ -115,7 +129,7 @@ void Sink<Array>::operator+=(const Array& gradient) const {
 
 void Sink<Array>::operator+=(Array&& gradient) const {
   if (step_ == nullptr) return;
-  if (gradient.shape() != step_->shape) gradient = sum_to(gradient, step_->shape);
+  if (gradient.shape() != step_->shape) gradient = fitted(gradient, *step_);
   if (step_->adjoint == nullptr) {
     step_->adjoint = pool_new<Array>(std::move(gradient));
   } else {
@@ -148,7 +162,7 @@ Array* Sink<Array>::buffer() const {
 void Sink<Tensor>::operator+=(const Tensor& gradient) const {
   if (step_ == nullptr) return;
   Tensor& sum = (*gradients_)[step_->index];
-  const Tensor term = gradient.shape() == step_->shape ? gradient : sum_to(gradient, step_->shape);
+  const Tensor term = gradient.shape() == step_->shape ? gradient : fitted(gradient, *step_);
   sum = sum.defined() ? sum + term : term;
 }
 
@@ -157,7 +171,8 @@ void Sink<Tensor>::operator+=(const Tensor& gradient) const {
 Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& options) {
   const Cell& cell = y.cell();
   require(cell.requires_grad, who,
-          "the output depends on nothing that requires grad (was a Tape open, and does an input require grad?)",
+          "the output depends on nothing that requires grad (was a Tape open, does an input require grad, and if the "
+          "output is a gradient, was .create_graph = true passed to the first one?)",
           y.shape());
   require(cell.tape == id_ || cell.leaf, who,
           "the output is not on this tape, or the tape was consumed by an earlier backward: pass keep to run it twice",
@@ -185,6 +200,7 @@ void Tape::run(Step* last, const Tensor& seed, bool keep) {
     last->adjoint = pool_new<Array>(seed.value());
     for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
       Step*& step = steps_[i];
+      running = step->name;
       if (step->adjoint != nullptr && step->runs) step->backward(*step->adjoint);
       if (step->retained) continue;
       if (keep) {
@@ -314,6 +330,7 @@ std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
     Step* step = steps_[i];
     if (!gradients[i].defined() || !step->runs) continue;
     const Tensor dy = gradients[i];
+    running = step->name;
     step->backward(dy, gradients);
     if (!step->retained) gradients[i] = Tensor();
   }

@@ -217,10 +217,25 @@ struct NoTape : Scope {
 
 namespace detail {
 
+template <class T>
+constexpr bool kIsSink = false;
+template <class T>
+constexpr bool kIsSink<Sink<T>> = true;
+template <class T>
+constexpr bool kIsSink<Sinks<T>> = true;
+
 template <class Call>
-struct Signature;
+struct Signature {
+  static constexpr bool takes(std::size_t, std::size_t) { return false; }
+};
 template <class Rule, class... Parameters>
 struct Signature<void (Rule::*)(Parameters...) const> {
+  /// Whether the parameters are `values` values, then `sinks` sinks.
+  static constexpr bool takes(std::size_t values, std::size_t sinks) {
+    std::size_t at = 0;
+    return sizeof...(Parameters) == values + sinks &&
+           ((kIsSink<std::remove_cvref_t<Parameters>> == (at++ >= values)) && ...);
+  }
   template <std::size_t i>
   static constexpr bool reads =
       !std::is_same_v<std::remove_cvref_t<std::tuple_element_t<i, std::tuple<Parameters...>>>, Unread>;
@@ -419,6 +434,22 @@ constexpr bool kIsOperand =
     std::is_same_v<Operand, Tensor> || std::is_same_v<Operand, std::vector<Tensor>> || std::is_same_v<Operand, Mask> ||
     std::is_same_v<Operand, Index> || std::is_same_v<Operand, Saved>;
 
+template <class Rule>
+constexpr bool kIsGeneric = requires {
+  &Rule::template operator()<Array>;
+};
+
+template <class Rule, class... Operands>
+constexpr bool kTakesOperands = [] {
+  if constexpr (kIsGeneric<Rule>) {
+    constexpr std::size_t sinks =
+        (0 + ... + (std::is_same_v<Operands, Tensor> || std::is_same_v<Operands, std::vector<Tensor>>));
+    return Signature<decltype(&Rule::template operator()<Array>)>::takes(2 + sizeof...(Operands), sinks);
+  } else {
+    return true;  // refused already
+  }
+}();
+
 inline bool wants_grad(const Tensor& operand) { return operand.requires_grad(); }
 inline bool wants_grad(const std::vector<Tensor>& operands) {
   for (const Tensor& operand : operands) {
@@ -438,28 +469,42 @@ bool wants_grad(const Constant&) {
 ///
 /// `y` is a new Tensor that holds the op's value. `rule` is the backward pass, written once for every order:
 ///
-///   []<class T>(const T& y, const T& dy, const T& a, Unread, Sink<T> da, Sink<T> db) { da += ...; db += ...; }
+///   /// a e^b, with da = dy e^b and db = dy y.
+///   Tensor times_exp(const Tensor& a, const Tensor& b) {
+///     return record(
+///         "times_exp", Tensor(a.value() * exp(b.value())),
+///         []<class T>(const T& y, const T& dy, Unread, const T& b, Sink<T> da, Sink<T> db) {
+///           da += dy * exp(b);
+///           db += dy * y;
+///         },
+///         a, b);
+///   }
 ///
 /// It takes the output, its gradient, the operands as given, then one sink for each Tensor operand. A value that it
 /// does not read it takes as Unread. With T = Array its expressions are lazy and fuse into the gradient; with T =
-/// Tensor it records itself. It may capture attributes only (numbers, axes); an array that it needs is an operand: a
-/// Tensor, a Mask, an Index, or Saved.
+/// Tensor it records itself: so call exp, not xt::exp, which knows no Tensor. It may capture attributes only (numbers,
+/// axes); an array that it needs is an operand: a Tensor, a Mask, an Index, or Saved.
 template <class Rule, class... Operands>
 Tensor record(const char* op, Tensor y, const Rule& rule, const Operands&... operands) {
   static_assert(std::is_trivially_copyable_v<Rule>, "a rule captures attributes only: pass arrays as operands");
   static_assert((detail::kIsOperand<detail::OperandType<Operands>> && ...),
                 "an operand is a Tensor, a vector of Tensors, a Mask, an Index or Saved");
-  Tape* tape = Tape::open();
-  if (tape == nullptr || !(detail::wants_grad(static_cast<const detail::OperandType<Operands>&>(operands)) || ...)) {
-    return y;
+  static_assert(detail::kIsGeneric<Rule>, "write the rule as []<class T>(const T& y, const T& dy, ...)");
+  constexpr bool fits = detail::kTakesOperands<Rule, detail::OperandType<Operands>...>;
+  static_assert(fits, "a rule takes y, dy, each operand, then one Sink per Tensor operand, and returns nothing");
+  if constexpr (detail::kIsGeneric<Rule> && fits) {  // else the compiler would go on about what follows from it
+    Tape* tape = Tape::open();
+    if (tape == nullptr || !(detail::wants_grad(static_cast<const detail::OperandType<Operands>&>(operands)) || ...)) {
+      return y;
+    }
+    Cell& cell = y.cell();
+    require(cell.leaf && !cell.requires_grad, op, "the recorded value must be a new Tensor");
+    cell.step =
+        tape->append<detail::RecordedStep<Rule, detail::OperandType<Operands>...>>(*tape, op, y, rule, operands...);
+    cell.tape = tape->id();
+    cell.requires_grad = true;
+    cell.leaf = false;
   }
-  Cell& cell = y.cell();
-  require(cell.leaf && !cell.requires_grad, op, "the recorded value must be a new Tensor");
-  cell.step =
-      tape->append<detail::RecordedStep<Rule, detail::OperandType<Operands>...>>(*tape, op, y, rule, operands...);
-  cell.tape = tape->id();
-  cell.requires_grad = true;
-  cell.leaf = false;
   return y;
 }
 
