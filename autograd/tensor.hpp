@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 
 #include "autograd/mask.hpp"
 
@@ -147,6 +148,10 @@ class Tensor {
     return *cell_;
   }
   bool same_as(const Tensor& other) const { return cell_ == other.cell_; }
+
+  /// Prints shape and values, `Tensor (2,2) {{1, 2}, {3, 4}}`, with the stream's precision. Of an axis longer than 8 in
+  /// a Tensor of more than 64 elements it prints the first and last three.
+  friend std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
  private:
   static void drop(Cell* cell) noexcept;

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "autograd/ops.hpp"
 #include "tests/catch.hpp"
@@ -109,7 +110,8 @@ TEST_CASE("copies of a Tensor share its value and its gradient", "[tensor]") {
   Tensor c = std::move(b);
   CHECK_FALSE(b.defined());
   CHECK(c.same_as(a));
-  c = c;  // NOLINT: assignment to itself must be harmless
+  const Tensor& itself = c;
+  c = itself;
   CHECK(c.same_as(a));
   a = Tensor(1);
   CHECK_FALSE(c.same_as(a));
@@ -241,4 +243,21 @@ concept ChangesBy = requires(T& a, const Tensor& b) {
 TEST_CASE("a Parameter can't be made to point elsewhere by an operator that assigns") {
   CHECK(ChangesBy<Tensor>);
   CHECK_FALSE(ChangesBy<Parameter>);
+}
+
+TEST_CASE("a Tensor prints its shape and values, a large one its ends", "[tensor]") {
+  const auto printed = [](const Tensor& x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+  };
+  CHECK(printed({}) == "Tensor (undefined)");
+  CHECK(printed(2.5) == "Tensor () 2.5");
+  CHECK(printed(Tensor{{1, -2, 3}, {0.25, 5, 6}}) == "Tensor (2,3) {{1, -2, 3}, {0.25, 5, 6}}");
+  CHECK(printed(zeros({2, 0, 3})) == "Tensor (2,0,3) {{}, {}}");
+  CHECK(printed(zeros({0})) == "Tensor (0) {}");
+  CHECK(printed(arange(64)).find("...") == std::string::npos);
+  CHECK(printed(arange(1000)) == "Tensor (1000) {0, 1, 2, ..., 997, 998, 999}");
+  CHECK(printed(reshape(arange(200), {2, 100})) ==
+        "Tensor (2,100) {{0, 1, 2, ..., 97, 98, 99}, {100, 101, 102, ..., 197, 198, 199}}");
 }
