@@ -192,6 +192,14 @@ std::size_t first_numeric(const Table& table, std::size_t other_than) {
     if (!std::all_of(column.begin(), column.end(), [&](auto& cell) { return is_text(cell, table.separator); }))
       return c;
   }
+  // The likeliest to be meant as numbers: a column that begins with a digit or sign.
+  for (std::size_t c = 0; c < table.names.size(); ++c) {
+    const std::string& cell = table.cells[c][0];
+    if (c == other_than || cell.empty() || std::string("0123456789+-.").find(cell[0]) == std::string::npos) continue;
+    refuse(table.path, table.lines[0],
+           "two columns of numbers are needed, but " + shown(cell) + " in column " + shown(table.names[c]) +
+               " is not a number");
+  }
   refuse(table.path, 0, "two columns of numbers are needed; the columns are: " + list_of(table.names));
 }
 

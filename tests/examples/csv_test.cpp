@@ -109,6 +109,8 @@ TEST_CASE("a table that cannot be used is refused in one line that says where", 
   CHECK(refusal("a,b\n1,2\n3,4\n") == ": at least 3 rows of data are needed; got 2");
   CHECK(refusal("x,2\n3,4\n5,6\n7,8\n") == ", line 1: neither a header nor data: 'x' among numbers");
   CHECK(refusal("a,b\nu,1\nv,2\nw,3\n") == ": two columns of numbers are needed; the columns are: a, b");
+  CHECK(refusal("n;a;b\nu;1;1.234,5\nv;2;2.345,6\nw;3;3.456,7\n") ==
+        ", line 2: two columns of numbers are needed, but '1.234,5' in column 'b' is not a number");
   CHECK_THAT(refusal("a;b\n1,5;2\n3;1.234\n5;6\n"), ContainsSubstring(", line 3: decimal commas and decimal points"));
   CHECK(refusal("a,b\n1,2\n3,\"4\n5,6\n") == ", line 3: a quote is opened and never closed");
   CHECK(refusal("a,b\n1,2\n3,\"4\"5\n5,6\n") == ", line 3: text after the closing quote of '4'");
