@@ -87,7 +87,7 @@ std::string number(double value) { return std::isfinite(value) ? csv_number(valu
 
 std::string begin(const Layout& layout, const std::string& title) {
   std::ostringstream out;
-  out << "set encoding utf8\nset multiplot\nset format '%g'\nunset key\n"
+  out << "set encoding utf8\nset multiplot\nset format '%.8g'\nunset key\n"
       << "set label 1 " << quoted(title) << " at screen 0.5, screen " << 1 - 19 / layout.height()
       << " center font ',15' textcolor rgb '#222222'\n";
   return out.str();
@@ -191,13 +191,32 @@ std::string axis(const std::string& name, Range range, bool log) {
          "set " + name + "range [" + number(range.low) + ":" + number(range.high) + "]\n";
 }
 
+// How wide gnuplot's ticks are along a y axis: about six of them, at multiples of 1, 2 or 5.
+double tick_width(Range range, bool log) {
+  if (log) return 6 * character_width;
+  const double about = range.high / 6 - range.low / 6;
+  const double power = std::pow(10, std::floor(std::log10(about)));
+  const double step = power * (about < 2 * power ? 1 : about < 5 * power ? 2 : 5);
+  std::size_t longest = 1;
+  for (int i = 0; i < 12; ++i) {
+    char tick[32];
+    std::snprintf(tick, sizeof tick, "%.8g", (std::ceil(range.low / step) + i) * step);
+    longest = std::max(longest, std::strlen(tick));
+  }
+  return static_cast<double>(longest) * character_width;
+}
+
 std::string script(const Figure& figure, Layout& layout) {
   layout.plot_width = layout.grid_columns == 1 ? 540 : layout.grid_columns == 2 ? 350 : 290;
   layout.plot_height = layout.panels == 1 ? 330 : 230;
-  layout.left = 68;
+  const std::vector<Panel>& panels = figure.panels;
+  double ticks = 0;
+  for (const Panel& panel : panels) {
+    ticks = std::max(ticks, tick_width(padded(data_range({panel}, false), panel.log_y), panel.log_y));
+  }
+  layout.left = std::max(68.0, 44 + ticks);
   layout.right = 22;
   layout.bottom = 52;
-  const std::vector<Panel>& panels = figure.panels;
   const Key first = key_of(panels[0]);
   const bool one_key =
       std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) { return key_of(panel) == first; });
@@ -299,7 +318,10 @@ std::string script(const HeatMaps& figure, Layout& layout) {
   const double side = layout.panels == 1 ? 420 : layout.grid_columns <= 2 ? 270 : 210;
   const double cell = side / std::max(rows, columns);
   layout.plot_width = std::max(cell * columns, side / 3);
-  layout.plot_height = std::max(cell * rows, side / 3);
+  // The colour bar is as high as the plots, and its label stands beside it.
+  const double label_length =
+      character_width * static_cast<double>(characters(printable(figure.colour_label, longest_label)));
+  layout.plot_height = std::max({cell * rows, side / 3, label_length / static_cast<double>(layout.grid_rows())});
   const double tick_width = static_cast<double>(column_tick) * character_width + 8;
   const bool upright = tick_width * columns > layout.plot_width && column_tick > 4;
   layout.left = 48 + static_cast<double>(row_tick) * character_width;

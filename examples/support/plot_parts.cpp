@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 
@@ -60,6 +61,31 @@ Range data_range(const std::vector<Panel>& panels, bool along_x) {
   if (log) return {range.low / 2, range.high * 2};
   const double half = range.low == 0 ? 1 : std::abs(range.low) / 2;
   return {range.low - half, range.high + half};
+}
+
+std::vector<std::string> labels_of(const std::vector<double>& values, int digits) {
+  const auto written = [&](const char* format, int precision) {
+    std::vector<std::string> labels;
+    for (const double value : values) {
+      char label[400];
+      std::snprintf(label, sizeof label, format, precision, value);
+      labels.emplace_back(label);
+      if (labels.back().find_first_of("123456789n") == std::string::npos && label[0] == '-') labels.back().erase(0, 1);
+    }
+    return labels;
+  };
+  if (values.empty()) return {};
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double range = *high > *low ? *high - *low : std::abs(*low);
+  const double leading = range > 0 && std::isfinite(range) ? std::floor(std::log10(range)) : 0;
+  int decimals = static_cast<int>(std::clamp(digits - 1 - leading, 0.0, 20.0));
+  std::vector<std::string> labels = written("%.*f", decimals);
+  const auto ends_in_zero = [](const std::string& label) { return label.back() == '0'; };
+  while (decimals > 0 && std::all_of(labels.begin(), labels.end(), ends_in_zero)) {
+    labels = written("%.*f", --decimals);
+  }
+  const auto is_long = [](const std::string& label) { return label.size() > 12; };
+  return std::any_of(labels.begin(), labels.end(), is_long) ? written("%.*g", 6) : labels;
 }
 
 std::string printable(const std::string& text, std::size_t longest) {

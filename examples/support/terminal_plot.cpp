@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "examples/support/plot.hpp"
@@ -23,10 +22,10 @@ std::string utf8_of(unsigned code) {
           static_cast<char>(0x80U | (code & 0x3FU))};
 }
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+// A range's ends, as numbers that tell them apart; a log axis has no resolution.
+std::vector<std::string> ends(Range range, bool log) {
+  if (!log) return labels_of({range.low, range.high}, 4);
+  return {labels_of({range.low}, 4)[0], labels_of({range.high}, 4)[0]};
 }
 
 // Text cells; in a cell either a symbol, or 2 x 4 braille dots.
@@ -56,7 +55,7 @@ class Canvas {
     for (std::size_t c = r * width_; c < (r + 1) * width_; ++c) {
       out += !symbols_[c].empty() ? symbols_[c] : utf8_ && dots_[c] != 0 ? utf8_of(0x2800U + dots_[c]) : " ";
     }
-    return out;
+    return out.substr(0, out.find_last_not_of(' ') + 1);
   }
 
  private:
@@ -81,9 +80,10 @@ bool utf8_terminal() {
 
 std::string terminal_plot(const Panel& panel, std::size_t width, std::size_t height, bool utf8) {
   const Range x = data_range({panel}, true), y = data_range({panel}, false);
-  const std::string top = short_number(y.high), bottom = short_number(y.low);
+  const std::string bottom = ends(y, panel.log_y)[0], top = ends(y, panel.log_y)[1];
+  const std::string left = ends(x, panel.log_x)[0], right = ends(x, panel.log_x)[1];
   const std::size_t margin = std::max(top.size(), bottom.size());
-  width = std::max<std::size_t>(width, margin + 24);
+  width = std::max<std::size_t>(width, margin + 32);
   height = std::max<std::size_t>(height, 3);
   Canvas canvas(width - margin - 2, height, utf8);
 
@@ -138,7 +138,6 @@ std::string terminal_plot(const Panel& panel, std::size_t width, std::size_t hei
   }
   out += std::string(margin + 1, ' ') + (utf8 ? "└" : "+");
   for (std::size_t c = margin + 2; c < width; ++c) out += utf8 ? "─" : "-";
-  const std::string left = short_number(x.low), right = short_number(x.high);
   const std::size_t room = width - margin - 2 - left.size() - right.size();
   const std::string middle = printable(panel.xlabel, room > 6 ? room - 6 : 0);
   const std::size_t before = (room - characters(middle)) / 2;

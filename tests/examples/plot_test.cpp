@@ -10,6 +10,7 @@
 #include <limits>
 #include <sstream>
 
+#include "examples/support/plot_parts.hpp"
 #include "examples/support/program.hpp"
 #include "tests/catch.hpp"
 
@@ -174,6 +175,19 @@ TEST_CASE("the terminal's plot fits its width and shows ranges and key", "[plot]
   }
   const std::string ascii = terminal_plot(panel, 72, 10, false);
   CHECK(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+}
+
+TEST_CASE("labels have the digits that tell a range's values apart", "[plot]") {
+  using Labels = std::vector<std::string>;
+  CHECK(labels_of({4, 14.5, 25}, 3) == Labels{"4.0", "14.5", "25.0"});
+  CHECK(labels_of({0, 500, 1000}, 3) == Labels{"0", "500", "1000"});
+  CHECK(labels_of({8.47e-5, -1e-7, 9.99}, 3) == Labels{"0.00", "0.00", "9.99"});
+  CHECK(labels_of({101700, 123456}, 4) == Labels{"101700", "123456"});
+  CHECK(labels_of({0.00125, 0.0015}, 3) == Labels{"0.00125", "0.00150"});
+  CHECK(labels_of({7}, 4) == Labels{"7"});
+  CHECK(labels_of({0}, 4) == Labels{"0"});
+  CHECK(labels_of({1e30, 2e30}, 3) == Labels{"1e+30", "2e+30"});
+  CHECK(labels_of({-1e308, 1e308}, 3) == Labels{"-1e+308", "1e+308"});
 }
 
 TEST_CASE("the terminal's plot puts a rising line where it belongs", "[plot]") {
