@@ -15,10 +15,11 @@ namespace {
 struct Options {
   std::string csv, x_name, y_name;
   std::string kernel = "gaussian";
-  bool shared_width = false;
-  double width = 0;          // of the kernel, in the units of x; 0: chosen
-  std::size_t epochs = 0;    // 0: 100, or 20 with --quick
-  double learning_rate = 0;  // 0: chosen
+  bool shared_width = false;  // one weight for all keys ...
+  bool per_position = false;  // ... or one for each key position; neither: the latter, but for a table the former
+  double width = 0;           // of the kernel, in the units of x; 0: chosen
+  std::size_t epochs = 0;     // 0: 100, or 20 with --quick
+  double learning_rate = 0;   // 0: chosen
 };
 
 // ---- the estimators -------------------------------------------------------------------------------------------------
@@ -70,12 +71,15 @@ double best_width(Problem problem) {
 // ---- training -------------------------------------------------------------------------------------------------------
 
 /// Trains w: each point is predicted from all others, the squared errors are summed, and w steps down the gradient.
-/// Returns the loss before each step and after the last one; ends early where a loss is not finite.
-Numbers train(nn::NadarayaWatson& net, const Tensor& x, const Tensor& y, std::size_t epochs, double rate, bool quiet) {
+/// A `careful` step that would raise the loss is taken again at half the rate. Returns the loss before each step and
+/// after the last one; ends early where a loss is not finite.
+Numbers train(nn::NadarayaWatson& net, const Tensor& x, const Tensor& y, std::size_t epochs, double rate, bool careful,
+              bool quiet) {
   const Tensor keys = nn::leave_one_out(x), values = nn::leave_one_out(y);  // (n, n-1): no point sees itself
   const nn::MSELoss squared_errors{Reduction::sum};
   optim::SGD optimizer(net.parameters(), {.learning_rate = rate});
   examples::Progress progress("training", epochs, quiet);
+  const auto loss_now = [&] { return static_cast<double>(squared_errors(net(x, keys, values), y).item()); };
   Numbers losses;
   for (std::size_t epoch = 1; epoch <= epochs; ++epoch) {
     Tape tape;
@@ -83,20 +87,26 @@ Numbers train(nn::NadarayaWatson& net, const Tensor& x, const Tensor& y, std::si
     losses.push_back(loss.item());
     if (!std::isfinite(losses.back())) return losses;
     tape.backward(loss);
+    const Array before = net.w.value();
     optimizer.step();
+    while (careful && !(loss_now() <= losses.back())) {  // ends at the latest where a step changes nothing
+      optimizer.set_learning_rate(optimizer.learning_rate() / 2);
+      net.w.mutable_value() = before;
+      optimizer.step();
+    }
     optimizer.zero_grad();
     progress.print(text("epoch %zu, loss %.6f", epoch, losses.back()));
     progress.update(epoch, losses.back());
   }
-  losses.push_back(squared_errors(net(x, keys, values), y).item());
+  losses.push_back(loss_now());
   return losses;
 }
 
 /// The textbook's 0.5 for its data. A table's x is measured in widths of a kernel, so its gradients are larger: a
 /// tenth, and with one width, at which all points pull, less where they are more than the textbook's 50.
-double default_rate(const Options& options, std::size_t points) {
-  if (options.csv.empty()) return 0.5;
-  return options.shared_width ? 0.05 * std::min(1.0, 50 / static_cast<double>(points)) : 0.05;
+double default_rate(bool table, bool shared, std::size_t points) {
+  if (!table) return 0.5;
+  return shared ? 0.05 * std::min(1.0, 50 / static_cast<double>(points)) : 0.05;
 }
 
 /// Throws unless training has lowered the loss; a table may leave nothing to learn, as a constant y does.
@@ -133,9 +143,9 @@ Estimate pool_by_training(const Problem& problem, nn::NadarayaWatson& net) {
 nn::Kernel kernel_named(const std::string& name) {
   if (name == "gaussian") return nn::Kernel::gaussian;
   if (name == "boxcar") return nn::Kernel::boxcar;
-  if (name == "epanechikov") return nn::Kernel::epanechikov;
+  if (name == "epanechnikov" || name == "epanechikov") return nn::Kernel::epanechnikov;  // the book's spelling, too
   if (name == "constant") return nn::Kernel::constant;
-  throw BadInput("--kernel must be gaussian, boxcar, epanechikov or constant; got '" + name + "'");
+  throw BadInput("--kernel must be gaussian, boxcar, epanechnikov or constant; got '" + name + "'");
 }
 
 void job(const examples::Common& common, const Options& options) {
@@ -143,7 +153,9 @@ void job(const examples::Common& common, const Options& options) {
   const nn::Kernel kernel = kernel_named(options.kernel);
   Problem problem =
       options.csv.empty() ? textbook_problem(rng) : user_problem(options.csv, options.x_name, options.y_name);
-  if (!options.csv.empty()) problem.x_scale.unit = best_width(problem);
+  const bool table = !options.csv.empty();
+  const bool shared = options.shared_width || (table && !options.per_position);
+  if (table) problem.x_scale.unit = best_width(problem);
   const std::size_t n = problem.x.size();
   const double unit = problem.x_scale.unit, width = options.width > 0 ? options.width : unit;
   if (!(width / unit > 1e-6 && width / unit < 1e6)) {
@@ -152,24 +164,30 @@ void job(const examples::Common& common, const Options& options) {
   examples::prepare_output_folder(common.out);
   const std::size_t epochs = options.epochs > 0 ? options.epochs : common.quick ? 20 : 100;
 
-  std::cout << text("%zu training points, %s from %.4g to %.4g; %d test points from %.4g to %.4g\n", n,
-                    problem.x_name.c_str(), problem.x.front(), problem.x.back(), kTestPoints, problem.test_x.front(),
-                    problem.test_x.back());
-  if (!options.csv.empty()) {
+  std::cout << text("%zu training points, %s from %.4g to %.4g; %zu test points from %.4g to %.4g\n", n,
+                    problem.x_name.c_str(), problem.x.front(), problem.x.back(), problem.test_x.size(),
+                    problem.test_x.front(), problem.test_x.back());
+  if (table) {
     std::cout << text("learned in scaled units: %s in widths of %.4g, %s from its mean %.4g in steps of %.4g\n",
                       problem.x_name.c_str(), unit, problem.y_name.c_str(), problem.y_scale.offset,
                       problem.y_scale.unit);
   }
-  nn::NadarayaWatson net(options.shared_width ? 1 : n - 1, rng);
-  const double rate = options.learning_rate > 0 ? options.learning_rate : default_rate(options, n);
-  std::cout << text("training %zu weight%s on %zu points, each predicted from the %zu others; learning rate %g\n",
-                    net.w.size(), net.w.size() == 1 ? "" : "s, one per key position,", n, n - 1, rate);
+  nn::NadarayaWatson net(shared ? 1 : n - 1, rng);
+  const double rate = options.learning_rate > 0 ? options.learning_rate : default_rate(table, shared, n);
+  std::cout << text("training %zu weight%s on %zu points, each predicted from the %zu others; learning rate %g%s\n",
+                    net.w.size(), net.w.size() == 1 ? "" : "s, one per key position,", n, n - 1, rate,
+                    table ? ", halved where a step would raise the loss" : "");
+  if (table && shared) {
+    std::cout
+        << "one weight for all keys: a key position (--per-position) is this point or its neighbour, depending on\n"
+           "which point is left out, so weights per position can fit left-out errors that their curve contradicts\n";
+  }
   const Numbers losses = train(net, problem.x_scale.to_tensor(problem.x), problem.y_scale.to_tensor(problem.y), epochs,
-                               rate, common.quiet);
-  require_learned(losses, !options.csv.empty());
+                               rate, table, common.quiet);
+  require_learned(losses, table);
   std::cout << text("after training, loss %.6f\n", losses.back());
   print_widths(problem, net.w);
-  if (!options.shared_width) {
+  if (!shared) {
     std::cout << text("predictions use the first %zu training points, one for each weight\n", n - 1);
   }
 
@@ -180,7 +198,7 @@ void job(const examples::Common& common, const Options& options) {
   average.column = "average_pooling";
   fixed.name = text("non-parametric (%s, width %.4g)", options.kernel.c_str(), width);
   fixed.column = "non_parametric";
-  learned.name = options.shared_width ? "parametric (one width)" : "parametric";
+  learned.name = shared ? "parametric (one width)" : "parametric";
   learned.column = "parametric";
 
   const std::vector<Estimate> estimates = {average, fixed, learned};
@@ -215,15 +233,20 @@ int main(int argc, char** argv) {
         ->needs(csv);
     app.add_option("--y", options.y_name, "the column to predict [next of numbers]")->type_name("NAME")->needs(csv);
     app.add_option("--kernel", options.kernel,
-                   "of the non-parametric estimator: gaussian, boxcar, epanechikov or constant")
+                   "of the non-parametric estimator: gaussian, boxcar, epanechnikov or constant")
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--width", options.width,
                    "of that kernel, in units of x [1; for a table, what predicts left-out points best]")
         ->check(positive, "")
         ->type_name("WIDTH");
-    app.add_flag("--shared-width", options.shared_width,
-                 "train one width for all keys instead of a weight per key position");
+    auto* shared = app.add_flag("--shared-width", options.shared_width,
+                                "train one weight, so one width, for all keys [for a table]");
+    app.add_flag(
+           "--per-position", options.per_position,
+           "train a weight per key position [for the textbook's curve]; a point's position depends on which one is "
+           "left out, so a table's curve may contradict its left-out errors")
+        ->excludes(shared);
     app.add_option("--epochs", options.epochs, "steps of training, each on all points [100; 20 with --quick]")
         ->check(epoch_count, "")
         ->type_name("COUNT");

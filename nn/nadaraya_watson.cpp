@@ -1,6 +1,8 @@
 #include "nn/nadaraya_watson.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace TAPEGRAD::nn {
 
@@ -40,32 +42,45 @@ Tensor leave_one_out(const Tensor& x) {
   return others;
 }
 
+namespace {
+
+/// The gaussian's weight as a share of the nearest key's: all weights may be 0 for a query that is far from every key.
+double gaussian_share(double distance, double nearest, double width) {
+  const double beyond = distance - nearest;
+  return beyond == 0 ? 1 : std::exp(-0.5 * (beyond / width) * ((distance + nearest) / width));
+}
+
+}  // namespace
+
 Tensor kernel_attention(const Tensor& queries, const Tensor& keys, Kernel kernel, double width) {
   require(queries.rank() == 1 && keys.rank() == 1 && keys.size() > 0, "kernel_attention",
           "queries must be (n) and keys (m) with m at least 1", queries.shape(), keys.shape());
-  require(width > 0 && std::isfinite(width), "kernel_attention", "the width must be positive and finite", width);
+  require(width > 0 && std::isfinite(width) && std::isfinite(1 / width), "kernel_attention",
+          "the width must be positive and finite, and so must its inverse", width);
   const std::size_t m = keys.size();
   Array weights = empty_array({queries.size(), m});
+  PoolVector<double> distances(m), shares(m);
   Real* row = weights.data();
   for (Real query : queries.value().storage()) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < m; ++i) {
+      distances[i] = std::abs(static_cast<double>(query) - keys.value().data()[i]);
+      nearest = std::min(nearest, distances[i]);
+    }
     double total = 0;
     for (std::size_t i = 0; i < m; ++i) {
-      const Real u = std::abs(query - keys.value().data()[i]) / static_cast<Real>(width);
+      const double u = distances[i] / width;
       // Comparisons are written so that NaN stays NaN.
-      if (kernel == Kernel::gaussian) row[i] = -u * u / 2;
-      if (kernel == Kernel::boxcar) row[i] = u < 1 ? Real(1) : u >= 1 ? Real(0) : u;
-      if (kernel == Kernel::epanechikov) row[i] = u >= 1 ? Real(0) : 1 - u;
-      if (kernel == Kernel::constant) row[i] = 1;
-      total += row[i];
+      if (kernel == Kernel::gaussian) shares[i] = gaussian_share(distances[i], nearest, width);
+      if (kernel == Kernel::boxcar) shares[i] = u < 1 ? 1 : u >= 1 ? 0 : u;
+      if (kernel == Kernel::epanechnikov) shares[i] = u >= 1 ? 0 : 1 - u;
+      if (kernel == Kernel::constant) shares[i] = 1;
+      total += shares[i];
     }
-    if (kernel != Kernel::gaussian && total != 0) {
-      for (std::size_t i = 0; i < m; ++i) row[i] = static_cast<Real>(row[i] / total);
-    }
+    for (std::size_t i = 0; i < m; ++i) row[i] = static_cast<Real>(total == 0 ? 0 : shares[i] / total);
     row += m;
   }
-  if (kernel != Kernel::gaussian) return weights;
-  const NoTape no_tape;
-  return softmax(weights, 1);  // e^(-u^2 / 2) alone would be 0 for a query far from every key
+  return weights;
 }
 
 }  // namespace TAPEGRAD::nn

@@ -33,15 +33,15 @@ Tensor leave_one_out(const Tensor& x);
 
 /// How the weight of a key falls with u = |query - key| / width, before the weights of a query are scaled to sum to 1.
 enum class Kernel {
-  gaussian,     ///< e^(-u^2 / 2)
-  boxcar,       ///< 1 where u < 1, else 0
-  epanechikov,  ///< max(0, 1 - u), as Dive into Deep Learning has it; Epanechnikov's own is 1 - u^2
-  constant,     ///< 1: average pooling
+  gaussian,      ///< e^(-u^2 / 2)
+  boxcar,        ///< 1 where u < 1, else 0
+  epanechnikov,  ///< max(0, 1 - u), as Dive into Deep Learning has it; Epanechnikov's own is 1 - u^2
+  constant,      ///< 1: average pooling
 };
 
 /// queries (n) and keys (m) -> attention weights (n,m), without a gradient; `matmul(weights, values)` are the
 /// predictions. Each row sums to 1, but a row is all zeros where no key is within the width of a boxcar or an
-/// epanechikov. Refuses a width that is not positive and finite.
+/// epanechnikov. Refuses a width that is not positive and finite, or whose inverse is not finite.
 Tensor kernel_attention(const Tensor& queries, const Tensor& keys, Kernel kernel, double width = 1);
 
 }  // namespace TAPEGRAD::nn

@@ -18,7 +18,7 @@ using examples::BadInput;
 using examples::text;
 using Numbers = std::vector<double>;
 
-constexpr int kTestPoints = 60;
+constexpr int kTestPoints = 60;          // of the textbook
 constexpr std::size_t kMostRows = 4000;  // training takes (n, n-1) arrays: 0.7 GB then
 
 /// Numbers in the user's units, and the same ones as the estimators see them: (value - offset) / unit.
@@ -91,7 +91,11 @@ inline Problem user_problem(const std::string& path, const std::string& x_name, 
   const double low = problem.x.front(), range = problem.x.back() - low;
   if (!(range > 0)) throw BadInput(path + ": every " + problem.x_name + " is the same: there is no curve");
   if (!std::isfinite(range)) throw BadInput(path + ": " + problem.x_name + " has too wide a range");
-  for (int i = 0; i < kTestPoints; ++i) problem.test_x.push_back(low + range * i / (kTestPoints - 1));
+  // Four between two neighbours on average, so that a curve that goes up and down with every row can be seen.
+  const std::size_t points = std::clamp<std::size_t>(4 * n, kTestPoints, 2000);
+  for (std::size_t i = 0; i < points; ++i) {
+    problem.test_x.push_back(low + range * static_cast<double>(i) / static_cast<double>(points - 1));
+  }
   problem.y_scale = standardise(problem.y);
   problem.x_scale.offset = low;
   return problem;

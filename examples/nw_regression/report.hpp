@@ -46,8 +46,8 @@ inline void print_widths(const Problem& problem, const Tensor& w) {
 
 inline void print_errors(const Problem& problem, const std::vector<Estimate>& estimates) {
   const bool known = !problem.truth.empty();
-  std::cout << text("\nroot mean squared error of %-21s%12s%12s\n", problem.y_name.c_str(), "left out",
-                    known ? "to truth" : "");
+  std::cout << text("\nroot mean squared error of %-21s%12s%s\n", problem.y_name.c_str(), "left out",
+                    known ? "    to truth" : "");
   for (const Estimate& e : estimates) {
     std::cout << text("  %-46s%12.6g", e.name.c_str(), rmse(e.left_out, problem.y, problem.y_scale.unit));
     if (known) std::cout << text("%12.6g", rmse(e.curve, problem.truth, 1));
@@ -71,49 +71,73 @@ inline void print_errors(const Problem& problem, const std::vector<Estimate>& es
 inline examples::Panel panel_of(const Problem& problem, const Estimate& estimate, std::size_t most) {
   using examples::Mark;
   examples::Panel panel{estimate.name, problem.x_name, problem.y_name, {}, {}};
-  examples::Series points{"training points", {}, {}, Mark::points, 2};
+  examples::Series points{"", {}, {}, Mark::points, 2};
   for (std::size_t i = 0; i < problem.x.size(); i += 1 + problem.x.size() / (most + 1)) {
     points.x.push_back(problem.x[i]);
     points.y.push_back(problem.y[i]);
   }
+  const std::size_t all = problem.x.size(), drawn = points.x.size();
+  points.label = drawn == all ? "training points" : text("training points (%zu of %zu)", drawn, all);
   panel.series.push_back(points);
   if (!problem.truth.empty()) panel.series.push_back({"truth", problem.test_x, problem.truth, Mark::line, 1});
   panel.series.push_back({"prediction", problem.test_x, estimate.curve, Mark::line, 0});
   return panel;
 }
 
-/// Each row in parts of its largest weight: a row far from all points would else outshine the others.
+/// Each row in parts of its largest weight: a row far from all points would else outshine the others. At most 60 rows,
+/// evenly picked; where there are more than 120 keys, a column is the largest weight of some neighbours.
 inline examples::HeatMap map_of(const Problem& problem, const Estimate& estimate) {
   const Array& attention = estimate.attention.value();
-  const std::size_t rows = attention.shape()[0], columns = attention.shape()[1];
+  const std::size_t queries = attention.shape()[0], keys = attention.shape()[1];
+  const std::size_t row_step = (queries + 59) / 60, column_step = (keys + 119) / 120;
   const std::string of = ", " + problem.x_name;
-  examples::HeatMap map{estimate.name, "training points" + of, "test points" + of, rows, columns, {}, {}, {}};
-  for (std::size_t r = 0; r < rows; ++r) {
-    const Real* row = attention.data() + r * columns;
-    const double largest = *std::max_element(row, row + columns);
-    for (std::size_t c = 0; c < columns; ++c) map.values.push_back(largest > 0 ? row[c] / largest : 0);
-    map.row_ticks.push_back(text("%.3g", problem.test_x[r]));
+  examples::HeatMap map{estimate.name, "training points" + of, "test points" + of, 0, 0, {}, {}, {}};
+  Numbers row_x, column_x;
+  for (std::size_t r = 0; r < queries; r += row_step) {
+    const Real* row = attention.data() + r * keys;
+    const double largest = *std::max_element(row, row + keys);
+    for (std::size_t c = 0; c < keys; c += column_step) {
+      const double weight = *std::max_element(row + c, row + std::min(c + column_step, keys));
+      map.values.push_back(largest > 0 ? weight / largest : 0);
+    }
+    row_x.push_back(problem.test_x[r]);
   }
-  for (std::size_t c = 0; c < columns; ++c) map.column_ticks.push_back(text("%.3g", problem.x[c]));
+  for (std::size_t c = 0; c < keys; c += column_step) column_x.push_back(problem.x[c]);
+  map.rows = row_x.size();
+  map.columns = column_x.size();
+  map.row_ticks = examples::labels_of(row_x, 3);
+  map.column_ticks = examples::labels_of(column_x, 3);
   return map;
+}
+
+/// Rounded to nine digits of numbers that vary by about `spread`: more would pretend that a Real has them.
+inline Numbers rounded(Numbers values, double spread) {
+  double largest = 0;
+  for (double v : values) largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : largest;
+  const double more = largest > spread ? std::floor(std::log10(largest / spread)) : 0;
+  for (double& v : values)
+    v = std::strtod(text("%.*g", static_cast<int>(std::min(9 + more, 17.0)), v).c_str(), nullptr);
+  return values;
 }
 
 /// Tables and pictures, each whole or not at all.
 inline void write_results(const std::string& folder, const Problem& problem, const std::vector<Estimate>& estimates,
                           const Numbers& losses) {
   std::vector<std::string> curve_names{problem.x_name}, left_out_names{problem.x_name, problem.y_name};
-  std::vector<Numbers> curves{problem.test_x}, left_out{problem.x, problem.y};
+  const double y_spread = problem.y_scale.unit;
+  std::vector<Numbers> curves{rounded(problem.test_x, problem.x.back() - problem.x.front())};
+  std::vector<Numbers> left_out{problem.x, problem.y};
   if (!problem.truth.empty()) {
     curve_names.push_back("truth");
-    curves.push_back(problem.truth);
+    curves.push_back(rounded(problem.truth, y_spread));
   }
   examples::Figure figure{"Kernel regression by attention pooling", {}};
   figure.same_ranges = true;
   for (const Estimate& e : estimates) {
     curve_names.push_back(e.column);
     left_out_names.push_back(e.column);
-    curves.push_back(e.curve);
-    left_out.push_back(e.left_out);
+    curves.push_back(rounded(e.curve, y_spread));
+    left_out.push_back(rounded(e.left_out, y_spread));
     figure.panels.push_back(panel_of(problem, e, 500));
   }
   std::vector<std::string> files{folder + "/predictions.csv", folder + "/left_out.csv"};

@@ -100,8 +100,8 @@ TEST_CASE("kernel_attention weighs keys by the kernel of choice") {
     check_row(attention, 1, {0, 0, 0});
     check_row(kernel_attention(queries, keys, Kernel::boxcar), 0, {1, 0, 0});  // the edge is outside
   }
-  SECTION("epanechikov") {
-    const Tensor attention = kernel_attention(queries, keys, Kernel::epanechikov, 4);
+  SECTION("epanechnikov") {
+    const Tensor attention = kernel_attention(queries, keys, Kernel::epanechnikov, 4);
     check_row(attention, 0, {0.5, 0.375, 0.125});
     check_row(attention, 1, {0, 0, 0});
   }
@@ -112,13 +112,14 @@ TEST_CASE("kernel_attention weighs keys by the kernel of choice") {
   }
   SECTION("NaN stays NaN") {
     const Tensor nan{std::numeric_limits<Real>::quiet_NaN()};
-    for (Kernel kernel : {Kernel::gaussian, Kernel::boxcar, Kernel::epanechikov}) {
+    for (Kernel kernel : {Kernel::gaussian, Kernel::boxcar, Kernel::epanechnikov}) {
       CHECK(std::isnan(kernel_attention(nan, keys, kernel).value()(0, 0)));
     }
   }
   SECTION("refusals") {
     CHECK_THROWS_AS(kernel_attention(queries, keys, Kernel::boxcar, 0), Error);
     CHECK_THROWS_AS(kernel_attention(queries, keys, Kernel::boxcar, INFINITY), Error);
+    CHECK_THROWS_AS(kernel_attention(queries, keys, Kernel::boxcar, 1e-310), Error);
     CHECK_THROWS_AS(kernel_attention(queries, zeros({0}), Kernel::constant), Error);
     CHECK_THROWS_AS(kernel_attention({{1}}, keys, Kernel::constant), Error);
   }
@@ -130,4 +131,17 @@ TEST_CASE("NadarayaWatson has no attention weights before its first call") {
   CHECK_THROWS_WITH(model.attention_weights(), "[attention_weights] there are no weights yet: call the module first");
   model(zeros({2}), zeros({2, 3}), zeros({2, 3}));
   CHECK(model.attention_weights().shape() == Shape{2, 3});
+}
+
+TEST_CASE("kernel_attention's gaussian rows sum to 1 whatever the distances") {
+  const Tensor queries{0, Real(1e30), 100};
+  const Tensor keys{1, 1, Real(-3e30)};
+  for (double width : {1e-300, 1e-50, 1.0, 1e30, 1e300}) {
+    const Array attention = kernel_attention(queries, keys, Kernel::gaussian, width).value();
+    CAPTURE(width);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(attention(i, 0) == attention(i, 1));
+      CHECK(attention(i, 0) + attention(i, 1) + attention(i, 2) == Approx(1));
+    }
+  }
 }

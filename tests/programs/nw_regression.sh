@@ -76,7 +76,10 @@ done
 export GNUPLOT=/none  # quicker
 run 0 --quick --out bare --kernel constant
 [ "$(error 1 non-parametric)" = "$(error 1 average)" ] || fail "the constant kernel is not average pooling"
+run 0 --quick --out bare --kernel epanechnikov --width 0.5
+cp stdout right.txt
 run 0 --quick --out bare --kernel epanechikov --width 0.5
+diff <(error 1 non-parametric) <(cp right.txt stdout && error 1 non-parametric) || fail "the book's spelling is not taken"
 run 0 --quick --out bare --kernel boxcar --width 0.01
 grep -q 'no prediction (nan)' stdout || fail "points without a key in reach are not told"
 run 0 --quick --out bare --shared-width
@@ -88,10 +91,31 @@ run 0 --csv "$source_root/examples/data/cars.csv" --out cars
 [ "$(error 1 average)" = 26.031 ] || fail "cars: average pooling's left-out error is not 26.031"  # n/(n-1) deviations
 below "$(error 1 non-parametric)" 17 || fail "cars: the kernel's left-out error is not below 17"
 below "$(error 1 parametric)" 17 || fail "cars: the trained left-out error is not below 17"
+grep -q '^learned width 1' stdout || fail "cars: not one width"
+if grep -q ' $' stdout; then fail "cars: blanks at a line's end"; fi
 head -1 cars/predictions.csv | grep -q '^speed,' || fail "cars: predictions.csv has no column speed"
 awk -F, 'NR > 1 && ($1 < 4 || $1 > 25 || $3 < 2 || $3 > 120 || $4 < 2 || $4 > 120) { bad = 1 } END { exit bad }' \
   cars/predictions.csv || fail "cars: a prediction is outside the data"
+[ "$(wc -l <cars/predictions.csv)" = 201 ] || fail "cars: predictions.csv: not four test points for each row"
+if grep -qE '[0-9.]{13}' cars/predictions.csv cars/left_out.csv; then fail "cars: more digits than a float has"; fi
 run 0 --csv "$source_root/examples/data/cars.csv" --x dist --y speed --out cars --quick
+run 0 --csv "$source_root/examples/data/cars.csv" --per-position --out cars --quick
+grep -q '^learned widths' stdout || fail "--per-position: one width"
+
+# A step never raises the loss on a table, whatever the rate.
+run 0 --csv "$source_root/examples/data/cars.csv" --learning-rate 1e6 --out cars --quick
+losses | sort -c -g -r || fail "the loss rises on a table"
+
+# A curve that goes up and down 55 times in 500 rows is sampled often enough to be seen.
+awk 'BEGIN { print "t,y"; for (i = 0; i < 500; ++i) printf "%d,%.6f\n", i, sin(2 * 3.14159265 * 55 * i / 500) }' >sine.csv
+run 0 --csv sine.csv --out sine
+grep -q 'training points (50 of 500)' stdout || fail "it does not say that it draws 50 points of 500"
+turns=$(awk -F, 'NR > 2 && ($4 > 0) != was { ++n } { was = $4 > 0 } END { print n }' sine/predictions.csv)
+[ "$turns" -ge 105 ] && [ "$turns" -le 115 ] || fail "the sampled sine changes its sign $turns times, not 110"
+
+# --quiet leaves the lines of epochs out.
+run 0 --quick --quiet --out quiet
+[ "$(losses | wc -l)" = 0 ] && grep -q '^after training' stdout || fail "--quiet: epochs are printed, or the result is not"
 
 # Scales, orders and sizes that a table may have: the error must scale with y.
 awk -F, 'NR > 1 { printf "%s;%s\n", $1 * 1e30, $2 * 1e-20 }' "$source_root/examples/data/cars.csv" | sort -r >scaled.csv
@@ -126,6 +150,7 @@ done
 refuse --csv word.csv && grep -q 'line 3' stderr || fail "a word among numbers: no line number"
 refuse --csv nan.csv && grep -q 'line 4' stderr || fail "NaN: no line number"
 refuse --csv three.csv --x z
+refuse --csv three.csv --shared-width --per-position
 refuse --x x
 refuse --kernel triangle
 for width in 0 -1 nan inf 1e-9 wide; do refuse --width $width; done
@@ -148,7 +173,7 @@ run 1 --out kept --learning-rate 1e-30 --quick
 [ "$(cat kept/predictions.csv)" = earlier ] && [ "$(ls -A kept)" = predictions.csv ] || fail "a failed job wrote"
 
 run 0 --help
-for option in csv x y kernel width shared-width epochs learning-rate seed out quick; do
+for option in csv x y kernel width shared-width per-position epochs learning-rate seed out quick; do
   grep -q -- "--$option" stdout || fail "--help does not show --$option"
 done
 echo "nw_regression: ok"
