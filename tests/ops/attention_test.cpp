@@ -226,7 +226,7 @@ TEST_CASE("Fused attention is the composed formula, value and gradients, at ever
         options.scale = Real(0.7);
         options.mask = random_mask({s.B, s.H, s.Q, s.K}, rng);
         check_fused(qkv, options, rng);
-        options.additive_mask = rng.normal({s.H, s.Q, s.K});
+        options.additive_mask = rng.normal({1, s.H, s.Q, s.K});
         check_fused(qkv, options, rng);
       }
     }
@@ -463,4 +463,18 @@ TEST_CASE("At 8192 positions and 8 heads of 64, attention holds less than 100 Mi
   CHECK(more > 0);
   CHECK(more < 100.0 * (1 << 20));
   CHECK(qkv[0].has_grad());
+}
+
+TEST_CASE("Attention over no positions is done at once, however large the batch") {
+  const std::size_t huge = std::size_t{1} << 40;
+  const Tensor x = zeros({huge, 1, 0, 2});
+  CHECK(scaled_dot_product_attention(x, x, x).shape() == Shape{huge, 1, 0, 2});
+  CHECK(gradient_of([](const Tensor& v) { return scaled_dot_product_attention(v, v, v); }, x).shape() == x.shape());
+}
+
+TEST_CASE("Attention of no width weighs all keys alike") {
+  const Tensor q = zeros({1, 1, 2, 0});
+  const Tensor v(Array(Shape{1, 1, 2, 1}, Real(3)));
+  check_close(scaled_dot_product_attention(q, q, v), v);
+  check_close(attention_weights(q, q), full({1, 1, 2, 2}, Real(0.5)));
 }
