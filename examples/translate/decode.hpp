@@ -1,0 +1,118 @@
+// Translations from a net: the likeliest token each time, or a search among several.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+
+#include "examples/translate/model.hpp"
+
+namespace translate {
+
+/// The likeliest token each time, until the end or `longest` tokens: (B,S) -> B translations.
+inline std::vector<Ids> greedy(Translator& net, const Index& source, std::size_t longest) {
+  const std::size_t batch = source.shape()[0];
+  const Mask mask = Translator::mask(source);
+  std::vector<nn::DecoderCache> cache = net.transformer.decoder.start(net.encode(source));
+  std::vector<Ids> found(batch);
+  std::vector<bool> done(batch, false);
+  Index tokens(Shape{batch, 1}, Ids(batch, Vocabulary::start));
+  for (std::size_t at = 0; at < longest && std::count(done.begin(), done.end(), false) > 0; ++at) {
+    const Index next = argmax(net.decode(tokens, static_cast<std::int64_t>(at), cache, mask), 1);
+    for (std::size_t i = 0; i < batch; ++i) {
+      if (next.data()[i] == Vocabulary::end) done[i] = true;
+      if (!done[i]) found[i].push_back(next.data()[i]);
+    }
+    tokens = Index(Shape{batch, 1}, next);
+  }
+  return found;
+}
+
+/// One way to begin a translation, and the logarithm of its probability.
+struct Beginning {
+  Ids tokens;
+  double log_probability = 0;
+  std::int64_t parent = 0;  // what it is one token longer than
+
+  /// D2L's, over tokens with the end: without the division, short translations would always win.
+  double score() const { return log_probability / std::pow(static_cast<double>(tokens.size()), 0.75); }
+};
+
+/// The `width` likeliest ways to go on from any beginning, likeliest first.
+inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, const Tensor& scores, std::size_t width) {
+  const Tensor log_probabilities = log_softmax(scores, 1);
+  const std::size_t vocabulary = scores.extent(1);
+  const Real* const row = log_probabilities.value().data();
+  const auto total = [&](std::int64_t i) {
+    return live[static_cast<std::size_t>(i) / vocabulary].log_probability + static_cast<double>(row[i]);
+  };
+  Ids order(live.size() * vocabulary);
+  std::iota(order.begin(), order.end(), 0);
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min(width, order.size()));
+  std::partial_sort(order.begin(), order.begin() + wanted, order.end(),
+                    [&](std::int64_t a, std::int64_t b) { return total(a) != total(b) ? total(a) > total(b) : a < b; });
+  order.resize(static_cast<std::size_t>(wanted));
+  std::vector<Beginning> next;
+  for (const std::int64_t i : order) {
+    const auto parent = static_cast<std::size_t>(i) / vocabulary;
+    next.push_back({live[parent].tokens, total(i), static_cast<std::int64_t>(parent)});
+    next.back().tokens.push_back(i % static_cast<std::int64_t>(vocabulary));
+  }
+  return next;
+}
+
+/// Beam search: source (1,S) -> the best translation by score of `width` finished ones. A width of 1 is greedy.
+inline Ids beam_search(Translator& net, const Index& source, std::size_t longest, std::size_t width) {
+  const Mask mask = Translator::mask(source);
+  std::vector<nn::DecoderCache> cache = net.transformer.decoder.start(net.encode(source));
+  std::vector<Beginning> live(1), finished;
+  Index tokens{{Vocabulary::start}};
+  for (std::size_t at = 0; at < longest && finished.size() < width; ++at) {
+    const Tensor scores = net.decode(tokens, static_cast<std::int64_t>(at), cache, mask);
+    std::vector<Beginning> next = likeliest(live, scores, width);
+    live.clear();
+    Ids parents, last;
+    for (Beginning& beginning : next) {
+      if (beginning.tokens.back() == Vocabulary::end) {
+        finished.push_back(std::move(beginning));
+      } else {
+        parents.push_back(beginning.parent);
+        last.push_back(beginning.tokens.back());
+        live.push_back(std::move(beginning));
+      }
+    }
+    if (live.empty()) break;
+    const Index chosen(Shape{parents.size()}, parents);
+    for (nn::DecoderCache& layer : cache) {
+      for (Tensor* kept : {&layer.self.keys, &layer.self.values, &layer.memory.keys, &layer.memory.values}) {
+        *kept = index_select(*kept, 0, chosen);
+      }
+    }
+    tokens = Index(Shape{last.size(), 1}, last);
+  }
+  if (finished.empty()) finished = live;
+  const auto better = [](const Beginning& a, const Beginning& b) { return a.score() < b.score(); };
+  Ids best = std::max_element(finished.begin(), finished.end(), better)->tokens;
+  if (best.back() == Vocabulary::end) best.pop_back();
+  return best;
+}
+
+/// The translations of texts, greedy in batches for a beam of 1.
+inline std::vector<Tokens> translations(Translator& net, const Corpus& corpus, const std::vector<Tokens>& texts,
+                                        std::size_t longest, std::size_t beam) {
+  constexpr std::size_t at_once = 100;
+  std::vector<Tokens> found;
+  net.eval();
+  for (std::size_t first = 0; first < texts.size();) {
+    std::vector<Ids> rows;
+    const std::size_t count = beam == 1 ? at_once : 1;
+    for (; rows.size() < count && first < texts.size(); ++first) rows.push_back(ended(corpus.source.ids(texts[first])));
+    const Index source = padded(rows);
+    const auto ids =
+        beam == 1 ? greedy(net, source, longest) : std::vector<Ids>{beam_search(net, source, longest, beam)};
+    for (const Ids& each : ids) found.push_back(corpus.target.tokens(each));
+  }
+  net.train();
+  return found;
+}
+
+}  // namespace translate

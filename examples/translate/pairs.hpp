@@ -1,0 +1,148 @@
+// Pairs of sentences from a file: source TAB target, further columns ignored.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <sstream>
+
+#include "examples/translate/corpus.hpp"
+
+namespace translate {
+
+using examples::BadInput;
+
+struct PairsOptions {
+  std::size_t first = 0;          ///< how many of the file's pairs are used; 0 for all
+  std::size_t longest = 50;       ///< tokens of a side; pairs with more are left out
+  std::size_t min_frequency = 2;  ///< a word that comes less often is unknown
+  double held_out = 10;           ///< percent of the sources, for the test; 0 to test what was trained on
+};
+
+/// Refuses what is missing, not a file, or not UTF-8 text, with the line's number.
+inline std::string read_text(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw BadInput(path + ": no such file");
+  if (!fs::is_regular_file(status) && !fs::is_fifo(status)) throw BadInput(path + ": is not a file that can be read");
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  if (in.peek() != std::ifstream::traits_type::eof()) bytes << in.rdbuf();
+  if (in.bad() || !in.is_open()) throw BadInput(path + ": cannot be read");
+  std::string text = bytes.str();
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
+}
+
+/// A file's pairs in its order, those with a side too long left out and counted. Refuses, with the line's number, what
+/// is not text, a line without a tab and an empty side; blank lines are passed over.
+inline std::vector<Pair> read_pairs(const std::string& path, const PairsOptions& options, std::size_t& left_out) {
+  std::istringstream text(read_text(path));
+  std::vector<Pair> pairs;
+  std::string line;
+  for (std::size_t number = 1; std::getline(text, line); ++number) {
+    const auto refuse = [&](const char* what) {
+      throw BadInput(path + ", line " + std::to_string(number) + ": " + what);
+    };
+    if (line.ends_with('\r')) line.pop_back();
+    const bool control =
+        std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t'; });
+    if (control) refuse("binary data; expected text");
+    if (!is_utf8(line)) refuse("is not UTF-8");
+    if (words(line).empty()) continue;
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos) refuse("no tab between a source and its target");
+    const std::size_t stop = std::min(line.find('\t', tab + 1), line.size());
+    Pair pair{words(line.substr(0, tab)), words(line.substr(tab + 1, stop - tab - 1))};
+    if (pair.source.empty()) refuse("the source, before the tab, is empty");
+    if (pair.target.empty()) refuse("the target, behind the tab, is empty");
+    if (std::max(pair.source.size(), pair.target.size()) > options.longest) {
+      ++left_out;
+      continue;
+    }
+    pairs.push_back(std::move(pair));
+    if (pairs.size() == options.first) break;
+  }
+  if (pairs.size() < 2) {
+    throw BadInput(path + ": at least 2 pairs of up to " + std::to_string(options.longest) +
+                   " words (--longest) are needed; got " + std::to_string(pairs.size()));
+  }
+  return pairs;
+}
+
+/// The words of one side that come often enough, frequent ones first.
+inline Vocabulary frequent(const std::vector<Pair>& pairs, Tokens Pair::*side, std::size_t least) {
+  std::map<std::string, std::size_t> counts;
+  for (const Pair& pair : pairs) {
+    for (const std::string& word : pair.*side) ++counts[word];
+  }
+  Tokens list;
+  for (const auto& [word, count] : counts) {
+    if (count >= least) list.push_back(word);
+  }
+  std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) { return counts.at(a) > counts.at(b); });
+  return Vocabulary(list);
+}
+
+/// FNV-1a over all pairs: 64 bits in hexadecimal digits.
+inline std::string fingerprint(const std::vector<Pair>& pairs) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const Pair& pair : pairs) {
+    for (const char c : joined(pair.source, " ") + "\t" + joined(pair.target, " ") + "\n") {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    }
+  }
+  std::ostringstream text;
+  text << "pairs " << std::hex << hash;
+  return text.str();
+}
+
+/// The pairs of the file, the held-out sources' apart. A source goes to one side with all its translations.
+inline Corpus pair_corpus(const std::string& path, const PairsOptions& options, std::uint64_t seed) {
+  Corpus corpus;
+  const std::vector<Pair> all = read_pairs(path, options, corpus.left_out);
+  corpus.by_words = true;
+  corpus.fingerprint = fingerprint(all);
+  std::map<Tokens, bool> is_test;
+  for (const Pair& pair : all) is_test.emplace(pair.source, false);
+  const auto wanted = static_cast<std::size_t>(static_cast<double>(is_test.size()) * options.held_out / 100);
+  Rng rng(seed ^ 0x9A125);
+  const std::vector<std::int64_t> order = rng.permutation(is_test.size());
+  std::size_t i = 0;
+  for (auto& [source, test] : is_test) test = static_cast<std::size_t>(order[i++]) < wanted;
+
+  auto known = std::make_shared<std::vector<Pair>>();
+  for (const Pair& pair : all) (is_test.at(pair.source) ? corpus.test : *known).push_back(pair);
+  corpus.unseen = wanted > 0;
+  if (!corpus.unseen) corpus.test = *known;
+  corpus.pairs = known->size();
+  corpus.source = frequent(*known, &Pair::source, options.min_frequency);
+  corpus.target = frequent(*known, &Pair::target, options.min_frequency);
+  for (const auto& [side, vocabulary] : {std::pair("source", &corpus.source), {"target", &corpus.target}}) {
+    if (vocabulary->list().size() < 2) {
+      throw BadInput(path + ": the " + side + " must have at least 2 words that come " +
+                     std::to_string(options.min_frequency) + " times or more (--min-frequency); got " +
+                     std::to_string(vocabulary->list().size()));
+    }
+  }
+
+  // All pairs in a random order, then all in another one ...: the order depends on nothing but seed and step.
+  corpus.draw = [known, seed, epoch = std::uint64_t(-1), order = std::vector<std::int64_t>()](
+                    std::uint64_t step, std::size_t count, Rng&) mutable {
+    std::vector<Pair> pairs;
+    for (std::uint64_t at = step * count; at < (step + 1) * count; ++at) {
+      if (epoch != at / known->size()) {
+        epoch = at / known->size();
+        order = Rng(seed + 0x9e3779b9u * (epoch + 1)).permutation(known->size());
+      }
+      pairs.push_back((*known)[static_cast<std::size_t>(order[at % known->size()])]);
+    }
+    return pairs;
+  };
+  return corpus;
+}
+
+}  // namespace translate

@@ -1,0 +1,108 @@
+// What a training is made of: options of the command line, kept in the checkpoint.
+#pragma once
+
+#include "autograd/state.hpp"
+#include "examples/support/program.hpp"
+#include "examples/support/show.hpp"
+
+namespace translate {
+
+using examples::BadInput;
+using tapegrad::State;
+
+struct Settings {
+  std::size_t width = 64, layers = 2, heads = 4, steps = 0, batch = 64;
+  double learning_rate = 0.002, dropout = 0, needed = 99;
+  std::size_t first = 0, longest = 50, min_frequency = 2;
+  double held_out = 10;
+  std::uint64_t seed = 0;
+
+  /// Calls visit(name, field, lowest, highest, help) for each.
+  void each(auto&& visit) {
+    visit("width", width, 4, 1024, "what is known of a token [64; 128 with --pairs]");
+    visit("layers", layers, 1, 12, "in the encoder, and as many in the decoder [2]");
+    visit("heads", heads, 1, 64, "of attention, dividing the width [4]");
+    visit("steps", steps, 1, 10000000, "of training [1500; with --quick 700; with --pairs as 30 epochs take]");
+    visit("batch", batch, 1, 4096, "pairs in a step [64; 32 with --quick]");
+    visit("learning-rate", learning_rate, 1e-9, 10, "at its highest [0.002; 0.004 with --quick; 0.001 with --pairs]");
+    visit("dropout", dropout, 0, 0.9, "in training [0; 0.1 with --pairs]");
+    visit("needed", needed, 0, 100,
+          "percent of the test that must be exact, for exit code 0 [99; 80 with --quick; 0 with --pairs]");
+    visit("first", first, 0, 1000000000, "how many pairs of the file are used, 0 for all [0]");
+    visit("longest", longest, 1, 1000, "tokens of a side; pairs with more are left out [50]");
+    visit("min-frequency", min_frequency, 1, 1000000, "a word that comes less often in the file is unknown [2]");
+    visit("held-out", held_out, 0, 50, "percent of the file's sources, for the test; 0: test what was trained on [10]");
+  }
+
+  void add_options(CLI::App& app) {
+    each([&](const std::string& name, auto& field, double low, double high, const char* help) {
+      using Field = std::remove_cvref_t<decltype(field)>;
+      app.add_option("--" + name, field, help)
+          ->check(CLI::Range(static_cast<Field>(low), static_cast<Field>(high)))
+          ->type_name("N");
+    });
+  }
+
+  /// The defaults that depend on what is to be learned; `steps` is left at 0 for pairs.
+  void choose(const CLI::App& app, bool pairs, bool quick) {
+    const auto set = [&](const char* option, auto& field, double value) {
+      if (app.count(option) == 0) field = static_cast<std::remove_cvref_t<decltype(field)>>(value);
+    };
+    if (!pairs) set("--steps", steps, quick ? 700 : 1500);
+    if (!pairs && quick) {
+      set("--needed", needed, 80);
+      set("--learning-rate", learning_rate, 0.004);
+    }
+    if (quick) set("--batch", batch, 32);
+    if (!pairs) return;
+    set("--width", width, 128);
+    set("--learning-rate", learning_rate, 0.001);
+    set("--dropout", dropout, 0.1);
+    set("--needed", needed, 0);
+  }
+
+  /// Refuses, for `who`, numbers that don't go together, or that only a file can have.
+  void check(const std::string& who) {
+    each([&](const std::string& name, auto& field, double low, double high, const char*) {
+      const auto value = static_cast<double>(field);
+      if (!(value >= low && value <= high))
+        throw BadInput(who + name + " must be from " + examples::text("%g to %g", low, high));
+    });
+    if (width % heads != 0) throw BadInput(who + "heads must divide the width");
+  }
+
+  State state() {
+    State state;
+    state.set_count("seed", seed);
+    each([&](const std::string& name, auto& field, auto&&...) {
+      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>) {
+        state.set_count(name, field);
+      } else {
+        state.set_number(name, field);
+      }
+    });
+    return state;
+  }
+
+  /// Takes all from a checkpoint. Refuses an option of the command line that says something else than the checkpoint.
+  void load(const State& state, const CLI::App& app, const std::string& path) {
+    const auto take = [&](const std::string& name, auto& field, auto value) {
+      if (app.count("--" + name) > 0 && field != value) {
+        throw BadInput(examples::text("%s: trained with --%s %.9g; got %.9g", path.c_str(), name.c_str(),
+                                      static_cast<double>(value), static_cast<double>(field)));
+      }
+      field = value;
+    };
+    take("seed", seed, state.count("seed"));
+    each([&](const std::string& name, auto& field, auto&&...) {
+      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>) {
+        take(name, field, state.count(name));
+      } else {
+        take(name, field, state.number(name));
+      }
+    });
+    check(path + ": ");
+  }
+};
+
+}  // namespace translate

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# translate learns dates and a file of pairs, saves, goes on bit for bit, and refuses bad input. Arguments: the build
+# folder.
+set -u
+program=$1/examples/translate
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+fail() {
+  echo "$1"
+  failures=1
+}
+
+# ---- dates ----
+
+"$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
+awk '/^exact/ { found = 1; if ($2 < 80 || $6 != "1000),") exit 1 } END { exit !found }' "$folder/text" ||
+  fail "accuracy: $(grep '^exact' "$folder/text")"
+# The table must tell the same as the line does.
+awk -F, -v said="$(grep -o '([0-9]* of' "$folder/text" | tr -dc 0-9)" \
+  'NR > 1 && $(NF - 2) == $(NF - 1) { right += 1 } END { exit !(NR == 1001 && right == said) }' \
+  "$folder/out/translate_test.csv" || fail "the table of the test tells something else: $(grep '^exact' "$folder/text")"
+awk -F, 'NR == 2 { first = $2 } { last = $2 } END { exit !(NR == 701 && $1 == 700 && first > 2 && last < 0.3) }' \
+  "$folder/out/translate_log.csv" || fail "the log: $(tail -1 "$folder/out/translate_log.csv")"
+for picture in training encoder_self decoder_self cross; do
+  path=$folder/out/translate_$picture
+  { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
+done
+extra=$(find "$folder/out" -type f ! -name 'translate_*.svg' ! -name 'translate_*.png' ! -name 'translate_*.csv' \
+  ! -name translate.safetensors)
+[[ -z $extra ]] || fail "left behind: $extra"
+
+# A saved model translates; a beam of 1 is greedy, a wider one finds the same easy answer.
+model=$folder/out/translate.safetensors
+for beam in 1 3; do
+  got=$("$program" --load "$model" --beam $beam --translate 'the 14th of March, 1975' --translate '1962 MAY 27' 2>&1)
+  [[ $got == $'1975-03-14\n1962-05-27' ]] || fail "--translate, beam $beam: $got"
+done
+
+# ---- pairs ----
+
+# Ten numbers, 'zero' to 'nine', with two words for things: 20 sentences, further columns, CRLF, capitals, marks.
+numbers=(zero one two three four five six seven eight nine)
+zahlen=(null eins zwei drei vier fünf sechs sieben acht neun)
+for i in {0..9}; do
+  printf 'I see %s, friend.\tICH SEHE %s, Freund.\tignored\tcolumns\n' "${numbers[$i]}" "${zahlen[$i]^^}"
+  printf 'Where is %s?\tWo ist %s ?\r\n' "${numbers[$i]}" "${zahlen[$i]}"
+done > "$folder/pairs.tsv"
+small=(--pairs "$folder/pairs.tsv" --min-frequency 1 --held-out 0 --width 32 --layers 1 --batch 10
+  --learning-rate 0.005 --quiet)
+"$program" "${small[@]}" --steps 160 --needed 95 --out "$folder/whole" > "$folder/text" 2>&1 || fail "--pairs: exit $?"
+grep -q 'i see five , friend \. => ich sehe fünf , freund \.$' "$folder/text" ||
+  grep -q '"i see five , friend .","ich sehe fünf , freund .","ich sehe fünf , freund .",1$' \
+    "$folder/whole/translate_test.csv" || fail "words: $(cat "$folder/whole/translate_test.csv")"
+got=$("$program" --load "$folder/whole/translate.safetensors" --translate 'WHERE is three?' --beam 4 2>&1)
+[[ $got == 'wo ist drei ?' ]] || fail "--translate of pairs: $got"
+
+# Stopped, and gone on with: the same log, the same file, byte for byte.
+"$program" "${small[@]}" --steps 160 --needed 95 --stop 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop: exit $?"
+grep -q 'stopped after step 70 of 160' "$folder/text" || fail "--stop: $(cat "$folder/text")"
+[[ $(wc -l < "$folder/part/translate_log.csv") == 71 ]] || fail "--stop: the log"
+"$program" --pairs "$folder/pairs.tsv" --resume "$folder/part/translate.safetensors" --quiet --out "$folder/part" \
+  > "$folder/text" 2>&1 || fail "--resume: exit $? and $(cat "$folder/text")"
+for file in log.csv test.csv; do
+  cmp -s "$folder/whole/translate_$file" "$folder/part/translate_$file" || fail "--resume: another $file"
+done
+cmp -s "$folder/whole/translate.safetensors" "$folder/part/translate.safetensors" || fail "--resume: another model"
+
+# SIGINT: the step is finished, the model saved, the exit code 0; and it goes on the same.
+"$program" "${small[@]}" --steps 100000 --out "$folder/signal" > "$folder/text" 2>&1 &
+job=$!
+for _ in {1..300}; do  # it saves at step 500 by itself: then it is in the midst of its training
+  [[ -e $folder/signal/translate.safetensors ]] && break
+  sleep 0.1
+done
+kill -INT $job
+wait $job
+status=$?
+steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --resume .*/\1/p' "$folder/text")
+[[ $status == 0 && -n $steps && $(wc -l < "$folder/signal/translate_log.csv") == $((steps + 1)) ]] ||
+  fail "SIGINT: exit $status and $(cat "$folder/text")"
+"$program" --pairs "$folder/pairs.tsv" --resume "$folder/signal/translate.safetensors" --quiet --out "$folder/signal" \
+  --stop $((steps + 10)) > "$folder/text" 2>&1 || fail "--resume after SIGINT: exit $? and $(cat "$folder/text")"
+
+# What was not learned is said.
+"$program" "${small[@]}" --steps 2 --needed 95 --out "$folder/short" > "$folder/text" 2> "$folder/errors"
+status=$?
+[[ $status == 1 && $(cat "$folder/errors") == 'translate: it is not so that at least 95 % are exact' ]] ||
+  fail "--steps 2: exit $status and $(cat "$folder/errors")"
+
+# ---- bad input: one line that says what, exit 2, nothing written ----
+
+refused() {  # WHAT IT MUST SAY, OPTIONS
+  local says=$1
+  shift
+  timeout 20 "$program" --quick --out "$folder/none" "$@" > "$folder/bad" 2>&1
+  local status=$?
+  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] && grep -qF -- "$says" "$folder/bad" ||
+    fail "$*: exit $status and $(cat "$folder/bad")"
+}
+file=$folder/bad.tsv
+bad_pairs() {  # WHAT IT MUST SAY, THE FILE AS printf HAS IT
+  # shellcheck disable=SC2059
+  printf "$2" > "$file"
+  refused "$1" --pairs "$file" --min-frequency 1
+}
+bad_pairs 'at least 2 pairs' ''
+bad_pairs 'got 1' 'one\tline here\n'
+bad_pairs 'line 2: no tab' 'a b\tc d\nno tab\n'
+bad_pairs 'line 3: the source' 'a b\tc d\n\n \tx\n'
+bad_pairs 'line 2: the target' 'a b\tc d\na b\t\tx\n'
+bad_pairs 'line 2: binary' 'a b\tc d\na\0b\tc\n'
+bad_pairs 'line 1: is not UTF-8' 'a \377b\tc d\n'
+bad_pairs 'the source must have at least 2 words' 'a\tb c\na\tc b\n'
+bad_pairs 'the target must have at least 2 words' 'a b\tc\nb a\tc\n'
+refused 'come 2 times or more' --pairs "$file"
+refused 'no such file' --pairs "$folder/missing"
+refused 'not a file' --pairs "$folder"
+refused 'nothing to translate' --translate ' '
+refused 'heads' --heads 5
+refused 'learning-rate' --learning-rate nan
+refused 'exclude' --load a --resume b
+for bad in '--width 3' '--steps 0' '--steps -1' '--beam 0' '--nonsense' '--out /dev/null/x' '--save /dev/null/x/y'; do
+  # shellcheck disable=SC2086
+  refused '' $bad
+done
+
+# Checkpoints that are missing, damaged, of another program, of other texts, or of another shape.
+refused 'missing' --resume "$folder/missing"
+head -c 5000 "$model" > "$folder/damaged"
+refused "$folder/damaged: " --resume "$folder/damaged"
+refused "$folder/damaged: " --load "$folder/damaged" --translate '3 May 1999'
+printf '\2\0\0\0\0\0\0\0{}' > "$folder/empty"
+refused 'one that translate has saved' --resume "$folder/empty"
+refused 'trained with --width 64; got 32' --resume "$model" --width 32
+refused 'trained with --seed 0; got 1' --resume "$model" --seed 1
+refused 'trained on dates' --resume "$model" --pairs "$folder/pairs.tsv"
+refused 'trained on pairs' --resume "$folder/whole/translate.safetensors"
+sed 's/friend/fellow/' "$folder/pairs.tsv" > "$folder/others.tsv"
+refused 'trained on other pairs' --resume "$folder/whole/translate.safetensors" --pairs "$folder/others.tsv"
+LC_ALL=C sed 's/"settings.width":"64"/"settings.width":"48"/' "$model" > "$folder/shape"
+cmp -s "$model" "$folder/shape" && fail 'the settings are not where this test looks for them'
+refused "$folder/shape: " --resume "$folder/shape"
+
+"$program" --help > "$folder/help" 2>&1 && grep -q -- --min-frequency "$folder/help" || fail '--help failed'
+exit $failures
