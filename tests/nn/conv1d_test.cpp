@@ -32,7 +32,9 @@ TEST_CASE("Conv1d has PyTorch's names and spread") {
 TEST_CASE("Conv1d refuses what makes no layer") {
   Rng rng;
   check_refused([&] { nn::Conv1d(0, 1, 1, rng); }, "[Conv1d] channels, outputs and kernel");
-  check_refused([&] { nn::Conv1d(1, 1, 0, rng); }, "[Conv1d] channels, outputs and kernel");
+  check_refused(
+      [&] { nn::Conv1d(1, 1, 0, rng); },
+      "[Conv1d] channels, outputs and kernel must be at least 1; got 1 channels and 1 outputs and a kernel of 0");
   check_refused([&] { nn::Conv1d(1, 1, 1, rng, {.stride = 0}); }, "[Conv1d] the stride");
   check_refused([&] { nn::Conv1d(1, 1, 1, rng, {.padding = -1}); }, "[Conv1d] the stride");
   nn::Conv1d conv(2, 3, 3, rng);
