@@ -131,6 +131,10 @@ MultiHeadAttention::MultiHeadAttention(std::size_t size, std::size_t heads, Rng&
 Tensor MultiHeadAttention::project(const Tensor& x, std::size_t part) const {
   const std::size_t first = part * size_;
   const Tensor* apart[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
+  constexpr const char* rules[] = {"the queries' last axis must be query_size", "the keys' last axis must be key_size",
+                                   "the values' last axis must be value_size"};
+  const std::size_t width = in_proj_weight.defined() ? size_ : apart[part]->extent(1);
+  require(x.extent(2) == width, "MultiHeadAttention", rules[part], x.shape(), width);
   const Tensor y = in_proj_weight.defined() ? linear_rows(x, in_proj_weight, first, size_) : linear(x, *apart[part]);
   if (!in_proj_bias.defined()) return y;
   return y + slice(in_proj_bias, 0, static_cast<std::ptrdiff_t>(first), static_cast<std::ptrdiff_t>(first + size_));

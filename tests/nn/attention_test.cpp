@@ -311,7 +311,11 @@ TEST_CASE("MultiHeadAttention starts as PyTorch's does") {
   CHECK(queries_apart.q_proj_weight.shape() == Shape{32, 5});
   CHECK(queries_apart.k_proj_weight.shape() == Shape{32, 32});
   CHECK(queries_apart(zeros({2, 3, 5}), zeros({2, 4, 32}), zeros({2, 4, 32})).shape() == Shape{2, 3, 32});
-  check_refused([&] { queries_apart(zeros({2, 3, 32})); }, "[linear]");
+  check_refused(
+      [&] {
+        queries_apart(zeros({2, 3, 32}));
+      },
+      "[MultiHeadAttention] the queries' last axis must be query_size; got (2,3,32) and 5");
 }
 
 TEST_CASE("MultiHeadAttention's outputs, weights and all gradients are PyTorch's from the same weights") {
@@ -534,7 +538,7 @@ TEST_CASE("Attention modules refuse what does not fit, in one line") {
   check_refused([&] { attention(zeros({3, 6})); }, "[MultiHeadAttention] queries, keys and values must be (B,T,width)");
   check_refused([&] { attention(x, zeros({1, 3, 6}), zeros({1, 3, 6})); }, "must have the same batch");
   check_refused([&] { attention(x, x, zeros({2, 4, 6})); }, "there must be a value for each key");
-  check_refused([&] { attention(zeros({2, 3, 5})); }, "[linear]");
+  check_refused([&] { attention(zeros({2, 3, 5})); }, "[MultiHeadAttention] the values' last axis must be value_size");
   check_refused([&] { attention(x, {.heads = 2}); }, "the number of heads is the module's own");
   check_refused([&] { attention(x, {.mask = causal(4)}); }, "the mask must broadcast to (B,H,Q,K)");
   nn::DotProductAttention dot(0, rng);
