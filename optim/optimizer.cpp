@@ -16,7 +16,8 @@ Optimizer::Optimizer(const char* name, std::vector<Group> groups, double learnin
       const std::size_t i = slots_.size();
       require(parameter.defined(), name_, "every parameter must be defined; undefined is number", i);
       for (std::size_t j = 0; j < i; ++j) {
-        require(!parameter.same_as(slots_[j].parameter), name_, "a parameter must be listed once", j, i);
+        if (!parameter.same_as(slots_[j].parameter)) continue;
+        refuse(name_, "a parameter must be listed once", "it at positions " + to_text(j) + " and " + to_text(i));
       }
       slots_.push_back({parameter, rates_.size(), 0, std::vector<Array>(names_.size())});
     }

@@ -120,7 +120,7 @@ TEST_CASE("RMSprop refuses settings that make no sense") {
   check_refused([&] { RMSprop({p}, {.eps = -1}); }, "eps");
   check_refused([&] { RMSprop({p}, {.momentum = NAN}); }, "momentum");
   check_refused([&] { RMSprop({p}, {.learning_rate = INFINITY}); }, "learning_rate");
-  check_refused([&] { RMSprop({p, p}); }, "a parameter must be listed once; got 0 and 1");
+  check_refused([&] { RMSprop({p, p}); }, "a parameter must be listed once; got it at positions 0 and 1");
 }
 
 TEST_CASE("A centered RMSprop whose variance rounds below 0 gives no NaN") {
