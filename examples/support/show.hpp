@@ -12,6 +12,7 @@ namespace examples {
 
 /// printf into a string of at most 399 characters.
 std::string text(const char* format, auto... values) {
+  if constexpr (sizeof...(values) == 0) return format;
   char line[400];
   std::snprintf(line, sizeof line, format, values...);
   return line;
