@@ -43,6 +43,11 @@ State read_checkpoint(const std::string& path, Settings& settings, const CLI::Ap
     State state = nn::load_checkpoint(path);
     require(state.texts.contains("fingerprint"), "checkpoint", "the file must be one that translate has saved");
     settings.load(state.take("settings."), app, path);
+    // Before a net of that size is made: a small file must not take much memory.
+    const Array* words = state.find("source_embedding.weight");
+    const std::string last = "transformer.encoder.layers." + std::to_string(settings.layers - 1) + ".norm1.weight";
+    require(words != nullptr && words->dimension() == 2 && words->shape()[1] == settings.width && state.find(last),
+            "checkpoint", "the arrays must be of the width and the layers that the settings say");
     return state;
   } catch (const BadInput&) {
     throw;
@@ -159,6 +164,9 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
   settings.check("--");
   Training training(settings, corpus);
   if (saved) load_training(training, *saved, path);
+  if (options.stop > 0 && options.stop <= training.step()) {
+    throw BadInput(text("--stop %zu: %s is past that step, at %zu", options.stop, path.c_str(), training.step()));
+  }
   if (corpus.by_words) {
     show(text("%zu pairs to train on, %zu to test; %zu longer than %zu words are left out", corpus.pairs,
               corpus.unseen ? corpus.test.size() : 0, corpus.left_out, settings.longest));

@@ -43,7 +43,8 @@ inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, cons
   const std::size_t vocabulary = scores.extent(1);
   const Real* const row = log_probabilities.value().data();
   const auto total = [&](std::int64_t i) {
-    return live[static_cast<std::size_t>(i) / vocabulary].log_probability + static_cast<double>(row[i]);
+    const double sum = live[static_cast<std::size_t>(i) / vocabulary].log_probability + static_cast<double>(row[i]);
+    return std::isnan(sum) ? -INFINITY : sum;  // a net that has diverged: NaN has no place in an order
   };
   Ids order(live.size() * vocabulary);
   std::iota(order.begin(), order.end(), 0);

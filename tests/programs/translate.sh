@@ -20,6 +20,20 @@ awk '/^exact/ { found = 1; if ($2 < 80 || $6 != "1000),") exit 1 } END { exit !f
 awk -F, -v said="$(grep -o '([0-9]* of' "$folder/text" | tr -dc 0-9)" \
   'NR > 1 && $(NF - 2) == $(NF - 1) { right += 1 } END { exit !(NR == 1001 && right == said) }' \
   "$folder/out/translate_test.csv" || fail "the table of the test tells something else: $(grep '^exact' "$folder/text")"
+# BLEU, computed again: each 1- and 2-gram found counts as often as the target has it.
+awk -F, 'NR > 1 {
+    target = $(NF - 2); found = $(NF - 1)
+    score = length(target) > length(found) ? exp(1 - length(target) / length(found)) : 1
+    for (n = 1; n <= 2; ++n) {
+      delete left; matches = 0
+      for (i = 1; i <= length(target) - n + 1; ++i) ++left[substr(target, i, n)]
+      for (i = 1; i <= length(found) - n + 1; ++i) if (left[substr(found, i, n)]-- > 0) ++matches
+      score *= (matches / (length(found) - n + 1)) ^ (0.5 ^ n)
+    }
+    sum += score
+    if (score - $NF > 1e-9 || $NF - score > 1e-9) { print NR ": " $0 " is not " score; bad = 1 }
+  }
+  END { exit bad || NR != 1001 }' "$folder/out/translate_test.csv" || fail 'BLEU'
 awk -F, 'NR == 2 { first = $2 } { last = $2 } END { exit !(NR == 701 && $1 == 700 && first > 2 && last < 0.3) }' \
   "$folder/out/translate_log.csv" || fail "the log: $(tail -1 "$folder/out/translate_log.csv")"
 for picture in training encoder_self decoder_self cross; do
@@ -54,6 +68,15 @@ grep -q 'i see five , friend \. => ich sehe fünf , freund \.$' "$folder/text" |
     "$folder/whole/translate_test.csv" || fail "words: $(cat "$folder/whole/translate_test.csv")"
 got=$("$program" --load "$folder/whole/translate.safetensors" --translate 'WHERE is three?' --beam 4 2>&1)
 [[ $got == 'wo ist drei ?' ]] || fail "--translate of pairs: $got"
+
+# Sources are held out with all their translations, and long pairs left out.
+cat "$folder/pairs.tsv" <(sed 's/ICH/SIE/' "$folder/pairs.tsv") > "$folder/twice.tsv"
+"$program" --pairs "$folder/twice.tsv" --min-frequency 1 --held-out 50 --steps 1 --longest 5 --out "$folder/held" \
+  > "$folder/text" 2>&1 || fail "--held-out: exit $?"
+grep -q '^10 pairs to train on, 10 to test; 20 longer than 5 words are left out$' "$folder/text" ||
+  fail "--held-out: $(head -1 "$folder/text")"
+awk -F'"?,"?' 'NR > 1 { ++seen[$1] } END { for (source in seen) if (seen[source] != 2) exit 1 }' \
+  "$folder/held/translate_test.csv" || fail "a source is on both sides: $(cat "$folder/held/translate_test.csv")"
 
 # Stopped, and gone on with: the same log, the same file, byte for byte.
 "$program" "${small[@]}" --steps 160 --needed 95 --stop 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop: exit $?"
@@ -118,6 +141,7 @@ refused 'no such file' --pairs "$folder/missing"
 refused 'not a file' --pairs "$folder"
 refused 'nothing to translate' --translate ' '
 refused 'heads' --heads 5
+refused 'past that step' --resume "$model" --stop 700
 refused 'learning-rate' --learning-rate nan
 refused 'exclude' --load a --resume b
 for bad in '--width 3' '--steps 0' '--steps -1' '--beam 0' '--nonsense' '--out /dev/null/x' '--save /dev/null/x/y'; do
