@@ -34,7 +34,8 @@ examples::HeatMap map_of(const std::string& title, const Tensor& weights) {
 void show_rows(const Tensor& batches) {
   const examples::HeatMap map = map_of("", batches);
   for (std::size_t r = 0; r < map.rows; ++r) {
-    std::string line = "    batch, query " + map.row_ticks[r] + ":";
+    const std::size_t queries = batches.extent(1);
+    std::string line = text("    batch %zu, query %zu:", r / queries, r % queries);
     for (std::size_t c = 0; c < map.columns; ++c) line += text("%9.4f", map.values[r * map.columns + c]);
     show(line);
   }

@@ -7,14 +7,14 @@ source "$(dirname "$0")/support/check.sh" "$1/examples/attention_scoring" || exi
 # Masked softmax: rows sum to 1; the zeros are where the lengths (2,3) and ((1,3),(2,4)) put them.
 awk 'BEGIN { split("2 2 3 3 1 3 2 4", lengths) }
      /^additive/ { exit }
-     /batch, query/ { ++row; total = 0
+     /batch [0-9], query/ { ++row; total = 0
        for (i = 1; i <= 4; ++i) { w = $(NF - 4 + i); total += w; if ((w > 0) != (i <= lengths[row])) bad = 1 }
        if (total < 0.9995 || total > 1.0005) bad = 1 }
      END { exit bad || row != 8 }' "$folder/text" || fail "the tables of masked softmax"
 
 # Both scoring functions average the first 2 and the first 6 values where the keys are equal.
-[[ $(grep -c 'query 0, 0:   2.0000   3.0000   4.0000   5.0000' "$folder/text") == 2 ]] || fail "the average of 2 values"
-[[ $(grep -c 'query 1, 0:  10.0000  11.0000  12.0000  13.0000' "$folder/text") == 2 ]] || fail "the average of 6 values"
+[[ $(grep -c 'batch 0, query 0:   2.0000   3.0000   4.0000   5.0000' "$folder/text") == 2 ]] || fail "the average of 2 values"
+[[ $(grep -c 'batch 1, query 0:  10.0000  11.0000  12.0000  13.0000' "$folder/text") == 2 ]] || fail "the average of 6 values"
 
 # The variance grows as d and stays 1 when scaled; the gradient vanishes without the scaling and stays with it.
 awk '/q.k\/sqrt/ { on = 1; next }
