@@ -339,8 +339,10 @@ Collisions search_narrow_rows(double tolerance, const std::string& out) {
   show(text("  %zu pairs collide; the nearest are %zu and %zu, %.4f apart", found[0].size(), nearest.first,
             nearest.second, nearest.distance));
   const double gap = static_cast<double>(nearest.second - nearest.first);
-  show(text("  %g positions are %.3f turns of the first two columns, and little of the third's one turn in %.0f:", gap,
-            gap / kTurn, kTurn * std::pow(10000.0, 2.0 / kNarrow)));
+  show(
+      text("  after %g positions, columns 0 and 1 have gone round %.3f times, nearly whole ones, and column 2 only "
+           "%.3f times:",
+           gap, gap / kTurn, gap / kTurn / std::pow(10000.0, 2.0 / kNarrow)));
   for (std::size_t j = 0; j < kNarrow; ++j) {
     show(text("  column %zu: %9.5f %9.5f", j, all.rows[nearest.first][j], all.rows[nearest.second][j]));
   }
