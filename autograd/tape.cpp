@@ -23,6 +23,12 @@ struct LeafStep final : Step {
   Tensor tensor;
 };
 
+struct Busy {
+  explicit Busy(bool& tape_is) : flag(tape_is) { flag = true; }
+  ~Busy() { flag = false; }
+  bool& flag;
+};
+
 /// After it, one push_back can't throw.
 template <class T>
 void make_room(PoolVector<T>& list) {
@@ -33,11 +39,11 @@ void make_room(PoolVector<T>& list) {
 
 // ---- opening and closing ------------------------------------------------------------------------------------------
 
-Scope::Scope(Tape* tape) : tape_(tape), outer_(innermost) { innermost = this; }
+Scope::Scope(Tape* tape) : tape_(tape), outer_(innermost), list_(&innermost) { innermost = this; }
 
 Scope::~Scope() {
-  // Usually this is the innermost scope; one that lived on the heap may be closed out of order.
-  for (Scope** link = &innermost; *link != nullptr; link = &(*link)->outer_) {
+  // Usually this is the innermost scope; one that lived on the heap may be closed out of order, or by another thread.
+  for (Scope** link = list_; *link != nullptr; link = &(*link)->outer_) {
     if (*link == this) {
       *link = outer_;
       break;
@@ -170,6 +176,7 @@ void Sink<Tensor>::operator+=(const Tensor& gradient) const {
 
 Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& options) {
   const Cell& cell = y.cell();
+  require(!busy_, who, "a rule can't run the tape that runs it");
   require(cell.requires_grad, who,
           "the output depends on nothing that requires grad (was a Tape open, does an input require grad, and if the "
           "output is a gradient, was .create_graph = true passed to the first one?)",
@@ -195,6 +202,7 @@ static Tensor seed_of(const Tensor& y, const BackwardOptions& options) {
 }
 
 void Tape::run(Step* last, const Tensor& seed, bool keep) {
+  const Busy busy(busy_);
   const NoTape no_recording;  // a rule that computes with Tensors must not add steps to this loop
   try {
     last->adjoint = pool_new<Array>(seed.value());
@@ -324,6 +332,7 @@ std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& x
 }
 
 std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
+  const Busy busy(busy_);
   std::vector<Tensor> gradients(last->index + std::size_t{1});
   gradients[last->index] = seed;
   for (std::size_t i = gradients.size(); i-- > 0;) {

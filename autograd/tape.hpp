@@ -123,7 +123,8 @@ struct BackwardOptions {
   bool create_graph = false;  // record the pass itself, so that gradients can be differentiated; implies keep
 };
 
-/// What this thread's ops record on, from its construction on, until it or a newer one is closed.
+/// What this thread's ops record on, from its construction on, until it or a newer one is closed. Another thread may
+/// close it only while this one lives and uses no tape.
 class Scope {
  public:
   Scope(const Scope&) = delete;
@@ -137,6 +138,7 @@ class Scope {
   friend class Tape;
   Tape* tape_;
   Scope* outer_;
+  Scope** list_;  // the innermost scope of the thread that opened it
 };
 
 /// Records the ops of this thread from its construction on, unless a newer Tape or NoTape is open.
@@ -206,6 +208,7 @@ class Tape : public Scope {
   PoolVector<Step*> leaves_;
   PoolVector<std::byte*> chunks_;
   std::size_t used_ = 0;
+  bool busy_ = false;  // while steps run
 };
 
 /// While it lives, this thread records nothing, as if no tape were open; but a Tape made meanwhile records.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "autograd/ops.hpp"
 #include "tests/catch.hpp"
@@ -599,4 +600,28 @@ TEST_CASE("a long chain can be differentiated twice", "[tape]") {
     tape.backward(g);
     CHECK(x.grad()() == 2);
   });
+}
+
+TEST_CASE("a rule can't run its own tape, and a tape may be closed by another thread", "[tape]") {
+  static Tape* current = nullptr;
+  const Parameter x(Tensor(2));
+  {
+    Tape tape;
+    current = &tape;
+    const Tensor y = x * x;
+    const Tensor z = record(
+        "selfish", Tensor(Array(y.value())),
+        []<class T>(const T& y, const T& dy, Unread, Sink<T> dx) {
+          if constexpr (std::is_same_v<T, Tensor>) current->gradient(y, {y});
+          if constexpr (std::is_same_v<T, Array>) current->backward(Tensor(y));
+          dx += dy;
+        },
+        y);
+    CHECK_THROWS_WITH(tape.gradient(z, {x}, {.create_graph = true}), ContainsSubstring("can't run the tape"));
+    CHECK_THROWS_WITH(tape.backward(z), ContainsSubstring("can't run the tape"));
+  }
+  auto tape = std::make_unique<Tape>();
+  std::thread([&] { tape.reset(); }).join();
+  CHECK(Tape::open() == nullptr);
+  CHECK_FALSE((x * x).requires_grad());
 }
