@@ -20,6 +20,8 @@ Array sum_to(const Array& x, const Shape& shape);
 
 Array reduce_sum(const Array& x, const Axes& axes, bool keepdim);
 Array reduce_max(const Array& x, const Axes& axes, bool keepdim);  ///< NaN if there is one
+/// The root of the sum of squares, none of which overflows or is lost.
+Array reduce_norm(const Array& x, const Axes& axes, bool keepdim);
 Array reduce_logsumexp(const Array& x, const Axes& axes, bool keepdim);
 
 /// What a reduction over the axes left, repeated over them again to the shape from before; dy may have kept them or
@@ -135,6 +137,8 @@ struct ClassOptions {
 /// A loss for each label, 0 for one that does not count. Fills statistics (labels,2), for the backward pass.
 Array cross_entropy_values(const Array& logits, const Index& labels, const ClassOptions& options, Array& statistics);
 /// Adds to dlogits. dy is the losses' gradient, or one number for all.
+/// Refuses a label that is neither ignore_index nor a class.
+void require_labels(const Index& labels, std::size_t classes, std::int64_t ignore_index, const char* op);
 void cross_entropy_backward(const Array& dy, const Array& logits, const Index& labels, const Array& statistics,
                             const ClassOptions& options, Array& dlogits);
 

@@ -61,10 +61,18 @@ Array cross_entropy_values(const Array& logits, const Index& labels, const Class
   return losses;
 }
 
+void require_labels(const Index& labels, std::size_t classes, std::int64_t ignore_index, const char* op) {
+  for (const std::int64_t label : labels) {
+    require(label == ignore_index || (label >= 0 && static_cast<std::uint64_t>(label) < classes), op,
+            "a label must be ignore_index, or at least 0 and below the number of classes", label, classes);
+  }
+}
+
 void cross_entropy_backward(const Array& dy, const Array& logits, const Index& labels, const Array& statistics,
                             const ClassOptions& options, Array& dlogits) {
   const AxisView view(logits.shape(), options.axis);
   const std::size_t classes = view.extent;
+  require_labels(labels, classes, options.ignore_index, "cross_entropy");  // they may have been written to since
   PoolVector<Real> copy(view.inner == 1 ? 0 : classes);
   for_each_counted(logits, labels, options, [&](std::size_t label, const Real* x, std::size_t row, std::size_t offset) {
     const Real g = dy.data()[dy.size() == 1 ? 0 : row] * options.scale;

@@ -137,6 +137,17 @@ Array expand(const Array& dy, const Axes& axes, const Shape& shape) {
   return broadcast_to(kept, shape);
 }
 
+Array reduce_norm(const Array& x, const Axes& axes, bool keepdim) {
+  // Squares of what the elements are to the largest; to 1 where all are 0 or one is infinite or NaN.
+  Array largest = reduce_max(Array(xt::abs(x)), axes, true);
+  for (Real& top : largest.storage()) top = top > 0 && std::isfinite(top) ? top : Real(1);
+  const auto square_of_share = [](Real value, Real top) { return (value / top) * (value / top); };
+  Array result = reduce_sum(broadcast_apply(x, largest, square_of_share), axes, true);
+  result = broadcast_apply(result, largest, [](Real sum, Real top) { return std::sqrt(sum) * top; });
+  if (!keepdim) result.reshape(reduced_shape(x.shape(), axes, false));
+  return result;
+}
+
 Array reduce_logsumexp(const Array& x, const Axes& axes, bool keepdim) {
   const Array largest = reduce_max(x, axes, true);
   const auto shifted_exp = [](Real value, Real top) { return std::exp(value - (std::isfinite(top) ? top : Real(0))); };

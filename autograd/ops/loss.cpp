@@ -82,10 +82,7 @@ Mask counted_labels(const Tensor& scores, const Index& labels, std::size_t axis,
           labels.shape(), scores.shape());
   const std::size_t classes = scores.shape()[axis];
   require(classes > 0, op, "there must be a class", scores.shape());
-  for (const std::int64_t label : labels) {
-    require(label == ignore_index || (label >= 0 && static_cast<std::uint64_t>(label) < classes), op,
-            "a label must be ignore_index, or at least 0 and below the number of classes", label, classes);
-  }
+  require_labels(labels, classes, ignore_index, op);
   Mask counted(reduced_shape(scores.shape(), static_cast<int>(axis), true));
   std::transform(labels.begin(), labels.end(), counted.data(),
                  [=](std::int64_t label) { return label != ignore_index; });
@@ -101,6 +98,7 @@ Real label_scale(Reduction reduction, const Mask& counted, const Index& labels, 
 /// What the softmax should be: 1 at the label, but for the smoothing's share, which goes to all classes.
 Array smoothed_one_hot(const Shape& shape, const Index& labels, const ClassOptions& options) {
   const AxisView view(shape, options.axis);
+  require_labels(labels, view.extent, options.ignore_index, "cross_entropy");  // they may have been written to since
   Array target(shape, options.smoothing / static_cast<Real>(view.extent));
   for (std::size_t row = 0; row < labels.size(); ++row) {
     if (labels.data()[row] == options.ignore_index) continue;

@@ -101,10 +101,15 @@ Tensor prod(const Tensor& x, int axis, bool keepdim) {
 
 Tensor norm(const Tensor& x, Axes axes, bool keepdim) {
   axes = normalize_axes(axes, x.rank(), "norm");
-  const Tensor squares = reduce_sum(square(x), axes, keepdim);
-  // sqrt has an infinite slope at 0; a constant 1 stands in there, and its root is masked away again.
-  const Mask zero = squares == Tensor(0);
-  return where(zero, Tensor(0), sqrt(where(zero, Tensor(1), squares)));
+  return record(
+      "norm", Tensor(reduce_norm(x.value(), axes, keepdim)),
+      [axes]<class T>(const T& y, const T& dy, const T& x, Sink<T> dx) {
+        // x / y, but 0 where y is 0: there a constant 1 stands in for it.
+        const Mask some = mask_where(array_of(y), [](Real v) { return v != 0; });
+        const T length = y + T(ones_where(!some));
+        dx += expand(T(keep_where(dy, some)), axes, dx.shape()) * (x / expand(length, axes, dx.shape()));
+      },
+      x);
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {

@@ -294,3 +294,15 @@ TEST_CASE("cross_entropy gives the same bits with any number of threads") {
   set_threads(before);
   check_close(value, mean(Tensor(plain_cross_entropy(x.value(), labels, 0.1))) * Real(300.0 / 299), 1e-5);
 }
+
+TEST_CASE("labels that were written to after the call are refused before any gradient is written") {
+  for (bool again : {false, true}) {
+    Index labels{0, 2};
+    std::int64_t* const elements = labels.data();
+    Parameter x(zeros({2, 3}));
+    Tape tape;
+    const Tensor loss = cross_entropy(x, labels, {.label_smoothing = 0.1});
+    elements[1] = std::int64_t{1} << 40;
+    check_refused([&] { tape.gradient(loss, {x}, {{}, again, again}); }, "[cross_entropy] a label");
+  }
+}

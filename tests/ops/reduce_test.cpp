@@ -207,6 +207,17 @@ TEST_CASE("the norm of zeros has the gradient 0") {
   check_close(gradient_of(f, x), Tensor{{0, 0}, {0.6, 0.8}});
 }
 
+TEST_CASE("norms and their gradients are right where squares leave Real's range") {
+  const auto f = [](const Tensor& x) { return norm(x, 1); };
+  for (double size : {kDouble ? 1e200 : 1e25, kDouble ? 1e-200 : 1e-25}) {
+    const Tensor x = Tensor{{3, 4}, {0, -2}} * static_cast<Real>(size);
+    check_close(f(x) / static_cast<Real>(size), Tensor{5, 2});
+    check_close(gradient_of(f, x), Tensor{{0.6, 0.8}, {0, -1}});
+  }
+  check_close(f(Tensor{{-kInf, 1}, {kNaN, 1}}), Tensor{kInf, kNaN});
+  CHECK(norm(zeros({2, 0}), 1).shape() == Shape{2});
+}
+
 TEST_CASE("long sums stay right in single precision") {
   {
     const std::size_t n = std::size_t{1} << (kDouble ? 20 : 25);  // twice what float can count one by one
