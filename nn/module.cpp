@@ -10,7 +10,7 @@ namespace {
 /// Where the next Module that this thread makes belongs.
 thread_local Module** place = nullptr;
 
-bool contains(const std::vector<Parameter>& parameters, const Parameter& parameter) {
+bool among(const std::vector<Parameter>& parameters, const Parameter& parameter) {
   return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.same_as(parameter); });
 }
 
@@ -34,8 +34,20 @@ Parameter Module::param(const std::string& name, const Tensor& value) {
 
 void Module::announce(const std::string& name) { place = &add(name).module; }
 
+void Module::withdraw(const std::string& name) noexcept {
+  place = nullptr;
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; });
+}
+
+bool Module::contains(const Module& module) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.module == &module || (entry.module != nullptr && entry.module->contains(module));
+  });
+}
+
 void Module::child(const std::string& name, Module& module) {
   require(&module != this, "Module", "a module can't be its own child", name);
+  require(!module.contains(*this), "Module", "a child can't contain its parent", name);
   add(name).module = &module;
 }
 
@@ -55,7 +67,7 @@ std::vector<std::pair<std::string, Parameter>> Module::named_parameters() const 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> once;
   for (const auto& [name, parameter] : named_parameters()) {
-    if (!contains(once, parameter)) once.push_back(parameter);
+    if (!among(once, parameter)) once.push_back(parameter);
   }
   return once;
 }
@@ -99,7 +111,7 @@ void Module::print(std::ostream& out) const {
   row("name", "shape", "count");
   std::vector<Parameter> counted;
   for (const auto& [name, parameter] : named) {
-    const bool shared = contains(counted, parameter);
+    const bool shared = among(counted, parameter);
     if (!shared) counted.push_back(parameter);
     row(name, to_text(parameter.shape()), shared ? "shared" : std::to_string(parameter.size()));
   }

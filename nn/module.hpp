@@ -66,10 +66,15 @@ class Module {
   template <class M, class... Args>
   M child(const std::string& name, Args&&... args) {
     announce(name);  // M's Module base, the next to be made, registers its own address: M never moves
-    return M(std::forward<Args>(args)...);
+    try {
+      return M(std::forward<Args>(args)...);
+    } catch (...) {
+      withdraw(name);
+      throw;
+    }
   }
 
-  /// Registers a module that lives at least as long as this one.
+  /// Registers a module that lives at least as long as this one. Refuses this one itself, and one that contains it.
   void child(const std::string& name, Module& module);
 
  private:
@@ -80,6 +85,8 @@ class Module {
   };
   Entry& add(const std::string& name);
   void announce(const std::string& name);
+  void withdraw(const std::string& name) noexcept;
+  bool contains(const Module& module) const;
   void collect(const std::string& prefix, std::vector<std::pair<std::string, Parameter>>& found) const;
 
   std::vector<Entry> entries_;

@@ -1,7 +1,10 @@
 #include "nn/module.hpp"
 
+#include <memory>
 #include <sstream>
+#include <stdexcept>
 
+#include "nn/linear.hpp"
 #include "tests/catch.hpp"
 
 using namespace tapegrad;
@@ -123,3 +126,37 @@ TEST_CASE("Module prints names, shapes, counts and the total") {
 }
 
 static_assert(!std::is_copy_constructible_v<Model> && !std::is_move_constructible_v<Model>);
+
+TEST_CASE("Module refuses a child that contains it") {
+  struct Open : nn::Module {
+    using nn::Module::child;
+  };
+  Open a, b, c;
+  a.child("b", b);
+  b.child("c", c);
+  CHECK_THROWS_WITH(c.child("a", a), "[Module] a child can't contain its parent; got a");
+  CHECK_THROWS_WITH(b.child("a", a), "[Module] a child can't contain its parent; got a");
+  a.child("c", c);  // twice below a, but no cycle
+  CHECK(a.parameter_count() == 0);
+}
+
+TEST_CASE("A child that could not be made leaves nothing behind") {
+  struct Number {
+    Number(int) { throw std::runtime_error("no number"); }
+  };
+  struct Picky : nn::Module {
+    explicit Picky(Number) {}  // the argument throws before the module is begun
+  };
+  struct Open : nn::Module {
+    using nn::Module::child;
+  };
+  {
+    Open gone;
+    CHECK_THROWS_AS(gone.child<Picky>("a", 1), std::runtime_error);
+    CHECK_THROWS_AS(gone.child<nn::Linear>("b", 0, 0, *std::make_unique<Rng>()), Error);
+    const Affine stranger(2, 1);
+    CHECK(names(gone).empty());
+    gone.child<Affine>("a", 2, 1);
+  }
+  CHECK(Affine(2, 1).parameter_count() == 3);
+}
