@@ -167,12 +167,25 @@ Tensor gelu(const Tensor& x) {
       x);
 }
 
+namespace {
+
+/// Beyond this gelu_tanh's tanh is 1 to the last bit, so that its slope no longer depends on x, whose cube may
+/// overflow.
+constexpr Real kSaturated = 10;
+Array saturated(const Array& x) {
+  return map(x, [](Real v) { return v < -kSaturated ? -kSaturated : v > kSaturated ? kSaturated : v; });
+}
+Tensor saturated(const Tensor& x) { return clamp(x, -kSaturated, kSaturated); }
+
+}  // namespace
+
 Tensor gelu_tanh(const Tensor& x) {
   return record(
       "gelu_tanh",
       Tensor(x.value() * Real(0.5) *
              (Real(1) + xt::tanh(kSqrtTwoOverPi * (x.value() + kGeluCubic * x.value() * x.value() * x.value())))),
-      []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
+      []<class T>(Unread, const T& dy, const T& far, Sink<T> dx) {
+        const T x = saturated(far);
         const T t = tanh((x + x * x * x * kGeluCubic) * kSqrtTwoOverPi);
         const T slope = (x * x * (3 * kGeluCubic) + Real(1)) * kSqrtTwoOverPi;
         dx += dy * ((t + Real(1)) * Real(0.5) + x * (Real(1) - t * t) * slope * Real(0.5));

@@ -1,4 +1,5 @@
 #include <array>
+#include <functional>
 
 #include "autograd/random.hpp"
 #include "tests/check.hpp"
@@ -136,4 +137,30 @@ TEST_CASE("clamp refuses limits in the wrong order") {
   check_refused([] { clamp(Tensor{1}, 2, 1); }, "[clamp] low must be at most high; got 2 and 1");
   check_refused([] { clamp(Tensor{1}, kNaN, 1); }, "[clamp] low must be at most high");
   check_refused([] { exp(Tensor()); }, "undefined Tensor");
+}
+
+TEST_CASE("slopes of the smooth units stay finite far out, to the third order") {
+  const Tensor x{-1000, -100, 100, 1000};
+  const auto bce = [](const Tensor& v) { return binary_cross_entropy_with_logits(v, ones({4}), Reduction::sum); };
+  const Real ones_above[] = {0, 0, 1, 1};
+  for (const auto& [f, shift] : std::vector<std::pair<std::function<Tensor(const Tensor&)>, Real>>{
+           {[](const Tensor& v) { return softplus(v); }, 0}, {[](const Tensor& v) { return silu(v); }, 0}, {bce, -1}}) {
+    Tape tape;
+    Tensor v = x.detach().set_requires_grad();
+    Tensor y = f(v);
+    for (int order = 1; order <= 3; ++order) {
+      y = tape.gradient(y, {v}, {Tensor(Array(y.shape(), Real(1))), true, true})[0];
+      CAPTURE(order);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const Real right = order == 1 ? ones_above[i] + shift : Real(0);
+        CHECK(std::abs(y.value().data()[i] - right) < 1e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("gelu_tanh's slope is 0 or 1 where cubes overflow") {
+  const Tensor x{Real(-1e20), Real(-1e14), Real(1e14), Real(1e20)};
+  check_close(gelu_tanh(x) / x, Tensor{0, 0, 1, 1});
+  check_close(gradient_of(gelu_tanh, x), Tensor{0, 0, 1, 1});
 }
