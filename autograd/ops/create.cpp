@@ -30,12 +30,13 @@ Tensor arange(Real start, Real stop, Real step) {
   require(std::isfinite(start) && std::isfinite(stop), "arange", "start and stop must be finite", start, stop);
   require(std::isfinite(step) && step != 0, "arange", "the step must be finite and not 0", step);
   // In double, so that the last element is neither lost nor added by Real's rounding.
-  const double count = std::ceil((double{stop} - double{start}) / double{step});
+  double count = std::ceil((double{stop} - double{start}) / double{step});
   require(count < 0x1p60, "arange", "the array would be too large", count);
+  const auto element = [=](double i) { return static_cast<Real>(double{start} + i * double{step}); };
+  // An element that is below stop by less than Real can tell is stop itself.
+  if (count > 0 && element(count - 1) == stop) --count;
   Array y = empty_array(Shape{count > 0 ? static_cast<std::size_t>(count) : 0});
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    y.data()[i] = static_cast<Real>(double{start} + static_cast<double>(i) * double{step});
-  }
+  for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = element(static_cast<double>(i));
   return Tensor(std::move(y));
 }
 

@@ -25,6 +25,13 @@ TEST_CASE("arange counts", "[create]") {
   check_close(arange(4, 1, -2), Tensor{4, 2});
   check_close(arange(0, 1, Real(0.25)), Tensor{0, 0.25, 0.5, 0.75});
   CHECK(arange(0, 6, Real(0.1)).size() == 60);
+  for (int tenths : {3, 6, 11, 12, 17}) {  // no element is stop
+    const Real stop = static_cast<Real>(tenths) / 10;
+    const Tensor up = arange(0, stop, Real(0.1));
+    CHECK(up.size() == static_cast<std::size_t>(tenths));
+    CHECK(up.value().data()[tenths - 1] < stop);
+    CHECK(arange(0, -stop, Real(-0.1)).size() == static_cast<std::size_t>(tenths));
+  }
   CHECK(arange(std::size_t{0}).shape() == Shape{0});
   CHECK(arange(1, 1).shape() == Shape{0});
   CHECK(arange(1, 0).shape() == Shape{0});
