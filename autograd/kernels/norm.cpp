@@ -70,7 +70,8 @@ Statistics statistics_of(const Real* x, std::size_t n, const NormOptions& option
     s.mean = simd::sum_of(x, n, [](const Batch& b) { return b; }) / count;
     s.rest = simd::sum_of(x, n, [=](const Batch& b) { return b - s.mean; }) / count;
   }
-  s.factor = static_cast<Real>(1 / std::sqrt(mean_square(x, s.mean, s.rest, n) + options.eps));
+  const double square = mean_square(x, s.mean, s.rest, n) + options.eps;
+  s.factor = square == 0 ? Real(0) : static_cast<Real>(1 / std::sqrt(square));  // all equal: y and its gradient are 0
   return s;
 }
 

@@ -18,7 +18,9 @@ void backward(const NormOptions& options, const Tensor& dy, const Tensor& x, con
   const Real count = static_cast<Real>(weight.size());
   const auto mean_of = [&](const Tensor& v) { return reduce_sum(v, axes, true) / count; };
   const Tensor centred = options.centred ? x - mean_of(x) : x;
-  const Tensor factor = Real(1) / sqrt(mean_of(square(centred)) + options.eps);
+  const Tensor variance = mean_of(square(centred)) + options.eps;
+  const Mask zero = variance == Tensor(0);
+  const Tensor factor = keep_where(Real(1) / sqrt(where(zero, Tensor(1), variance)), !zero);
   const Tensor y = centred * factor;
   if (dx) {
     const Tensor g = dy * weight;

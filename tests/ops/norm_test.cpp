@@ -210,3 +210,13 @@ TEST_CASE("normalisation gives the same bits with any number of threads") {
     CHECK(found[0][i].value() == found[2][i].value());
   }
 }
+
+TEST_CASE("without eps, rows of equal numbers have y = bias and no gradient") {
+  const Tensor x = full({2, 3}, Real(0.1));
+  const auto f = [](const Tensor& v) { return layer_norm(v, {3}, {}, Tensor{1, 2, 3}, 0); };
+  check_close(f(x), Tensor{{1, 2, 3}, {1, 2, 3}});
+  check_close(gradient_of(f, x, Tensor{{1, 2, 4}, {0, -1, 3}}), zeros({2, 3}));
+  check_close(gradient_of([](const Tensor& v) { return rms_norm(v, ones({3}), 0); }, zeros({2, 3})), zeros({2, 3}));
+  const auto twice = [&](const Tensor& v) { return Tape::open()->gradient(f(v), {v}, {ones({2, 3}), true, true})[0]; };
+  check_close(gradient_of(twice, x), zeros({2, 3}));
+}
