@@ -1,5 +1,7 @@
 #include "optim/optimizer.hpp"
 
+#include <limits>
+
 namespace TAPEGRAD::optim {
 
 Optimizer::Optimizer(const char* name, std::vector<Group> groups, double learning_rate, double weight_decay,
@@ -33,6 +35,10 @@ void Optimizer::step() {
     any = true;
     require(slot.parameter.grad().shape() == slot.parameter.shape(), name_,
             "a gradient must have its parameter's shape", slot.parameter.grad().shape(), slot.parameter.shape());
+    for (const Array& array : slot.arrays) {
+      require(slot.steps == 0 || array.shape() == slot.parameter.shape(), name_,
+              "a parameter's shape must stay as it was at the first step", slot.parameter.shape(), array.shape());
+    }
   }
   require(any, name_, "no parameter has a gradient (was a Tape open?)");
   for (Slot& slot : slots_) {  // all memory is taken before anything changes
@@ -114,6 +120,7 @@ void Optimizer::load_state(const State& state) {
   std::vector<std::pair<std::string, Shape>> expected;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     slots[i].steps = state.count(std::to_string(i) + ".step");
+    require(slots[i].steps < std::uint64_t{1} << 63, name_, "the number of steps must be below 2^63", slots[i].steps);
     if (slots[i].steps == 0) continue;
     for (std::size_t k = 0; k < names_.size(); ++k) expected.emplace_back(array_name(i, k), slots[i].parameter.shape());
   }
@@ -127,7 +134,8 @@ void Optimizer::load_state(const State& state) {
 }
 
 void Optimizer::require_not_negative(double number, const char* what) const {
-  require(number >= 0 && std::isfinite(number), name_, std::string(what) + " must be at least 0 and finite", number);
+  require(number >= 0 && number <= std::numeric_limits<Real>::max(), name_,
+          std::string(what) + " must be at least 0 and finite", number);
 }
 
 }  // namespace TAPEGRAD::optim

@@ -142,3 +142,22 @@ TEST_CASE("A warm Adam step takes no memory, and marks the parameter as changed"
   CHECK(allocations::count() == requests);
   CHECK(p.version() == version + 100);
 }
+
+TEST_CASE("Adam refuses a parameter whose shape changed, and changes nothing") {
+  Parameter p(Tensor{1, 2}), q(Tensor{3});
+  Adam adam({q, p});
+  give_gradient(p, Tensor{1, 1});
+  give_gradient(q, Tensor{1});
+  adam.step();
+  const Real before = q.value().data()[0];
+  p.mutable_value() = Array(Shape{2000}, Real(1));
+  p.zero_grad();
+  {
+    Tape tape;
+    tape.backward(sum(square(p)));
+  }
+  CHECK_THROWS_WITH(adam.step(),
+                    "[Adam] a parameter's shape must stay as it was at the first step; got (2000) and (2)");
+  CHECK(q.value().data()[0] == before);
+  CHECK(adam.state().texts.at("0.step") == "1");
+}

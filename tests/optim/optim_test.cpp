@@ -235,6 +235,12 @@ TEST_CASE("An optimiser refuses a state that is not its own, and changes nothing
     check_refused([&] { adam.load_state(bad); }, "[State] a text must be a count: \"0.step\"");
   }
   bad = good;
+  bad.texts["0.step"] = "18446744073709551615";
+  check_refused([&] { adam.load_state(bad); }, "[Adam] the number of steps must be below 2^63");
+  if (!kDouble) {  // a rate that Real can't hold
+    check_refused([&] { adam.set_learning_rate(1e39); }, "[Adam] learning_rate must be at least 0 and finite");
+  }
+  bad = good;
   bad.texts.erase("group.0.weight_decay");
   check_refused([&] { adam.load_state(bad); }, "[State] a text is missing; got \"group.0.weight_decay\"");
   CHECK(adam.state().texts == good.texts);
