@@ -67,6 +67,7 @@ class Rng {
   /// Array of that shape, uniform on [low, high).
   Array uniform(const Shape& shape, double low = 0, double high = 1) {
     require(low <= high, "Rng::uniform", "low must be at most high", low, high);
+    require(std::isfinite(high - low), "Rng::uniform", "low, high and their difference must be finite", low, high);
     Array result = empty_array(shape);
     const Real below_high = std::nextafter(static_cast<Real>(high), static_cast<Real>(low));
     for (Real& element : result.storage()) {
@@ -79,6 +80,8 @@ class Rng {
   /// Array of that shape, normal with that mean and standard deviation.
   Array normal(const Shape& shape, double mean = 0, double deviation = 1) {
     require(deviation >= 0, "Rng::normal", "the deviation must not be negative", deviation);
+    require(std::isfinite(mean) && std::isfinite(deviation), "Rng::normal", "mean and deviation must be finite", mean,
+            deviation);
     Array result = empty_array(shape);
     for (Real& element : result.storage()) element = static_cast<Real>(std::fma(deviation, normal(), mean));
     return result;

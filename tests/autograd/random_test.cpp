@@ -79,6 +79,16 @@ TEST_CASE("rounding does not carry a uniform number up to the end of its range",
   CHECK_THROWS_AS(rng.uniform(Shape{1}, 0, std::numeric_limits<double>::quiet_NaN()), Error);
 }
 
+TEST_CASE("ranges and deviations that are not finite are refused", "[random]") {
+  Rng rng(2);
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(rng.uniform(Shape{1}, -inf, inf),
+                    "[Rng::uniform] low, high and their difference must be finite; got -inf and inf");
+  CHECK_THROWS_AS(rng.uniform(Shape{1}, -1.5e308, 1.5e308), Error);
+  CHECK_THROWS_WITH(rng.normal(Shape{1}, nan, 1), "[Rng::normal] mean and deviation must be finite; got nan and 1");
+  CHECK_THROWS_AS(rng.normal(Shape{1}, 0, inf), Error);
+}
+
 TEST_CASE("normal numbers have their mean, deviation and tails", "[random]") {
   Rng rng(4);
   const Array x = rng.normal(Shape{200000}, 3, 2);
