@@ -118,7 +118,7 @@ void show_losses(const Numbers& attention, const Numbers& average, std::size_t p
   Numbers steps(attention.size());
   std::iota(steps.begin(), steps.end(), 1);
   examples::write_csv(out + "/multihead_losses.csv", {"step", "attention", "average_pooling"},
-                      {steps, attention, average});
+                      {steps, examples::rounded(attention), examples::rounded(average)});
   examples::Panel panel{"",
                         "steps of training",
                         "cross-entropy in nats",

@@ -351,7 +351,8 @@ Collisions search_narrow_rows(double tolerance, const std::string& out) {
   expect(again.first == nearest.first && again.second == nearest.second &&
              std::abs(again.distance - nearest.distance) < 1e-5,
          "the two searches agree");
-  examples::write_csv(out + "/positional_pairs.csv", {"first", "second", "distance"}, found);
+  examples::write_csv(out + "/positional_pairs.csv", {"first", "second", "distance"},
+                      {found[0], found[1], examples::rounded(found[2])});
   show("  " + out + "/positional_pairs.csv");
   return all;
 }

@@ -264,7 +264,7 @@ void job(const examples::Common& common) {
   compare_paths(models, rng, figure);
   show("");
   examples::write_csv(common.out + "/sequence_times.csv", {"n", "d", "cnn_s", "gru_s", "attention_s"},
-                      {n, d, times[0], times[1], times[2]});
+                      {n, d, examples::rounded(times[0]), examples::rounded(times[1]), examples::rounded(times[2])});
   show("  " + common.out + "/sequence_times.csv");
   draw(figure, common.out + "/sequence_growth");
 }

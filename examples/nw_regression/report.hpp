@@ -110,34 +110,24 @@ inline examples::HeatMap map_of(const Problem& problem, const Estimate& estimate
   return map;
 }
 
-/// Rounded to nine digits of numbers that vary by about `spread`: more would pretend that a Real has them.
-inline Numbers rounded(Numbers values, double spread) {
-  double largest = 0;
-  for (double v : values) largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : largest;
-  const double more = largest > spread ? std::floor(std::log10(largest / spread)) : 0;
-  for (double& v : values)
-    v = std::strtod(text("%.*g", static_cast<int>(std::min(9 + more, 17.0)), v).c_str(), nullptr);
-  return values;
-}
-
 /// Tables and pictures, each whole or not at all.
 inline void write_results(const std::string& folder, const Problem& problem, const std::vector<Estimate>& estimates,
                           const Numbers& losses) {
   std::vector<std::string> curve_names{problem.x_name}, left_out_names{problem.x_name, problem.y_name};
   const double y_spread = problem.y_scale.unit;
-  std::vector<Numbers> curves{rounded(problem.test_x, problem.x.back() - problem.x.front())};
+  std::vector<Numbers> curves{examples::rounded(problem.test_x, problem.x.back() - problem.x.front())};
   std::vector<Numbers> left_out{problem.x, problem.y};
   if (!problem.truth.empty()) {
     curve_names.push_back("truth");
-    curves.push_back(rounded(problem.truth, y_spread));
+    curves.push_back(examples::rounded(problem.truth, y_spread));
   }
   examples::Figure figure{"Kernel regression by attention pooling", {}};
   figure.same_ranges = true;
   for (const Estimate& e : estimates) {
     curve_names.push_back(e.column);
     left_out_names.push_back(e.column);
-    curves.push_back(rounded(e.curve, y_spread));
-    left_out.push_back(rounded(e.left_out, y_spread));
+    curves.push_back(examples::rounded(e.curve, y_spread));
+    left_out.push_back(examples::rounded(e.left_out, y_spread));
     figure.panels.push_back(panel_of(problem, e, 500));
   }
   std::vector<std::string> files{folder + "/predictions.csv", folder + "/left_out.csv"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -260,6 +261,18 @@ Columns choose_columns(const Table& table, const std::string& x, const std::stri
   const std::size_t at_x = x.empty() ? first_numeric(table, named_y) : find_column(table, x);
   const std::size_t at_y = y.empty() ? first_numeric(table, at_x) : named_y;
   return {table.names[at_x], table.names[at_y], numbers(table, at_x), numbers(table, at_y)};
+}
+
+std::vector<double> rounded(std::vector<double> values, double spread) {
+  double largest = 0;
+  for (const double v : values) largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : largest;
+  const double more = largest > spread ? std::floor(std::log10(largest / spread)) : 0;
+  for (double& v : values) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", static_cast<int>(std::min(9 + more, 17.0)), v);
+    v = std::strtod(text, nullptr);
+  }
+  return values;
 }
 
 std::string csv_field(const std::string& text) {

@@ -43,6 +43,10 @@ Columns choose_columns(const Table& table, const std::string& x = "", const std:
 void write_csv(const std::string& path, const std::vector<std::string>& names,
                const std::vector<std::vector<double>>& columns);
 
+/// The values rounded to nine digits of numbers that vary by about `spread`, as many as a float has: 1e6 + 0.123456789
+/// keeps them all where the spread is 1.
+std::vector<double> rounded(std::vector<double> values, double spread = 1);
+
 /// `text` as one CSV field: quoted where it has to be.
 std::string csv_field(const std::string& text);
 

@@ -125,6 +125,13 @@ TEST_CASE("what is no readable file is refused", "[csv]") {
   CHECK_THROWS_AS(read_csv("/dev/zero"), BadInput);
 }
 
+TEST_CASE("numbers are rounded to the digits that they have", "[csv]") {
+  CHECK(rounded({1.0 / 3, -200.0 / 3}, 1000) == std::vector<double>{0.333333333, -66.6666667});
+  CHECK(rounded({1e6 + 1.0 / 3}, 1) == std::vector<double>{1000000.33333333});
+  CHECK(rounded({0, 2e-30 / 3}, 1e-30) == std::vector<double>{0, 6.66666667e-31});
+  CHECK(std::isnan(rounded({std::nan(""), 1})[0]));
+}
+
 TEST_CASE("write_csv writes what read_csv reads back exactly", "[csv]") {
   const Folder folder;
   const std::string path = (folder.path / "out.csv").string();
