@@ -161,6 +161,7 @@ Array attention_values(const AttentionLayout& layout, const Array& q, const Arra
   const std::size_t B = layout.batch, H = layout.heads, Q = layout.queries, K = layout.keys, V = layout.value_width;
   Array y = empty_array(layout.heads_in_rows ? Shape{B, Q, H * V} : Shape{B, H, Q, V});
   log_sums = empty_array(Shape{B, H, Q});
+  if (log_sums.size() == 0) return y;  // however large the batch
   const ScoreBlocks blocks(layout, q, k, mask, additive);
   const HeadRows v_rows(layout, K, V);
   const HeadRows y_rows(layout, Q, V);
@@ -195,6 +196,7 @@ void attention_backward(const AttentionLayout& layout, const Array& y, const Arr
                         const Array& v, const Mask& mask, const Array* additive, const Array& log_sums, Array* dq,
                         Array* dk, Array* dv, Array* dadditive) {
   const std::size_t H = layout.heads, Q = layout.queries, K = layout.keys, D = layout.width, V = layout.value_width;
+  if (Q == 0 || K == 0) return;  // however large the batch
   const Real scale = layout.scale;
   const ScoreBlocks blocks(layout, q, k, mask, additive);
   const HeadRows q_rows(layout, Q, D), k_rows(layout, K, D), v_rows(layout, K, V), y_rows(layout, Q, V);

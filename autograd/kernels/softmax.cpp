@@ -11,6 +11,7 @@ namespace {
 template <class F>
 Array along_rows(const Array& x, std::size_t axis, F f) {
   Array result = empty_array(x.shape());
+  if (x.size() == 0) return result;  // the axes before may be long nevertheless
   const AxisView view(x.shape(), axis);
   if (view.inner == 1) {
     for (std::size_t o = 0; o < view.outer; ++o) {
@@ -49,6 +50,7 @@ Array log_softmax_values(const Array& x, std::size_t axis) {
 
 Array softmax_backward(const Array& dy, const Array& y, int axis) {
   Array dx = empty_array(y.shape());
+  if (y.size() == 0) return dx;
   const AxisView view(y.shape(), static_cast<std::size_t>(axis));
   const std::size_t block = view.extent * view.inner;
   for (std::size_t o = 0; o < view.outer; ++o) {
@@ -72,6 +74,7 @@ Array softmax_backward(const Array& dy, const Array& y, int axis) {
 
 Array running_sum(const Array& x, int axis, bool reverse) {
   Array result = empty_array(x.shape());
+  if (x.size() == 0) return result;
   const AxisView view(x.shape(), static_cast<std::size_t>(axis));
   PoolVector<double> sums(view.inner);
   for (std::size_t o = 0; o < view.outer; ++o) {

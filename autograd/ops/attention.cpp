@@ -86,7 +86,8 @@ AttentionLayout layout_of(const Tensor& q, const Tensor& k, const Tensor& v, con
     require_mask(options.additive_mask.shape(), scores, op,
                  "an additive mask of three axes is (B,Q,K): say unsqueeze(mask, 1)");
   }
-  const Real scale = options.scale.value_or(static_cast<Real>(1 / std::sqrt(static_cast<double>(width))));
+  const double default_scale = width == 0 ? 1 : 1 / std::sqrt(static_cast<double>(width));  // of no width: scores are 0
+  const Real scale = options.scale.value_or(static_cast<Real>(default_scale));
   return {q.shape()[0],   heads, q.shape()[length], k.shape()[length], width, v.shape().back() / per_row, in_rows,
           options.causal, scale};
 }

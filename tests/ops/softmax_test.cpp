@@ -119,3 +119,12 @@ TEST_CASE("an axis that is not there is refused in the op's name") {
   check_refused([&] { cumsum(x, 5); }, "[cumsum] ");
   check_refused([&] { softmax(Tensor(1), 0); }, "[softmax] ");
 }
+
+TEST_CASE("an empty array is done at once, however long its other axes") {
+  const std::size_t huge = std::size_t{1} << 40;
+  const Tensor x = zeros({huge, 0});
+  CHECK(softmax(x, 1).shape() == Shape{huge, 0});
+  CHECK(log_softmax(x, 1).shape() == Shape{huge, 0});
+  CHECK(cumsum(x, 1).shape() == Shape{huge, 0});
+  CHECK(gradient_of([](const Tensor& v) { return softmax(v, 1); }, x).shape() == Shape{huge, 0});
+}
