@@ -116,8 +116,9 @@ void train(Training& training, const Tokens& start, const Options& options, cons
   const examples::Interrupt interrupt;
   examples::Progress progress("step", settings.steps, common.quiet,
                               {.tokens = settings.batch * settings.context, .done = training.step()});
-  if (!training.done()) show("   step   loss   validation   it writes");
-  for (bool stops = training.done(); !stops;) {
+  const auto enough = [&] { return training.done() || (options.stop_at > 0 && training.step() >= options.stop_at); };
+  if (!enough()) progress.print("   step   loss   validation   it writes");
+  for (bool stops = enough(); !stops;) {
     training.advance();
     const std::size_t step = training.step();
     const bool measures = training.done() || step % interval == 0;
@@ -126,7 +127,7 @@ void train(Training& training, const Tokens& start, const Options& options, cons
       progress.print(text("%7zu  %5.3f  %11.3f   ", step, training.losses.back(), training.validation.back()) +
                      one_line(training, start, options, common.seed));
     }
-    stops = training.done() || step == options.stop_at || interrupt.came();
+    stops = enough() || interrupt.came();
     if (stops || (options.save_every > 0 ? step % options.save_every == 0 : measures)) {
       training.save(options.save);
       write_log(training, common.out);
@@ -171,6 +172,11 @@ void job(const examples::Common& common, Options options) {
   if (options.save.empty()) {
     options.save = options.resume.empty() ? common.out + "/language_model.safetensors" : options.resume;
   }
+  const std::filesystem::path save(options.save);
+  if (!save.has_filename() || std::filesystem::is_directory(save)) {
+    throw BadInput("--save needs a file; got the folder " + options.save);
+  }
+  examples::prepare_output_folder(save.has_parent_path() ? save.parent_path().string() : ".");
   Corpus corpus{Vocabulary({}), {}, {}};
   std::unique_ptr<Training> training;
   if (options.resume.empty()) {

@@ -14,7 +14,7 @@ struct Sampling {
 };
 
 /// Draws from softmax(logits / temperature) over the top_k largest of `count` logits.
-inline std::int64_t draw(const tapegrad::Real* logits, std::size_t count, const Sampling& how, tapegrad::Rng& rng) {
+inline std::int64_t sample(const tapegrad::Real* logits, std::size_t count, const Sampling& how, tapegrad::Rng& rng) {
   Tokens order(count);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return logits[a] > logits[b]; });
@@ -46,7 +46,7 @@ inline Tokens write(tapegrad::nn::LanguageModel& net, const Tokens& prompt, std:
     }
     const Tokens unseen(all.begin() + static_cast<std::ptrdiff_t>(seen), all.end());
     const tapegrad::Tensor logits = net(tapegrad::Index({1, unseen.size()}, unseen), cache);
-    all.push_back(draw(logits.value().data() + (unseen.size() - 1) * vocabulary, vocabulary, how, rng));
+    all.push_back(sample(logits.value().data() + (unseen.size() - 1) * vocabulary, vocabulary, how, rng));
     seen += unseen.size();
   }
   net.train(was_training);

@@ -27,8 +27,8 @@ struct Settings {
   std::uint64_t heads = 4;
   std::uint64_t width = 128;
   std::uint64_t context = 64;
-  std::uint64_t batch = 16;
-  std::uint64_t steps = 1500;
+  std::uint64_t batch = 32;
+  std::uint64_t steps = 2400;
   std::uint64_t limit = 0;  // characters of the text that are used; 0: all
   double learning_rate = 0.002;
   double dropout = 0;
@@ -202,10 +202,13 @@ inline Settings settings_of(const State& state) {
     const Array* array = state.find(name);
     return array != nullptr && array->shape() == shape;
   };
-  if (settings.width % settings.heads != 0 || !has_shape("token_embedding.weight", {characters, settings.width}) ||
-      !has_shape("position_embedding.weight", {settings.context, settings.width})) {
-    throw BadInput("its arrays are not of the model that it describes");
+  const std::size_t width = settings.width;
+  bool fits = width % settings.heads == 0 && has_shape("token_embedding.weight", {characters, width}) &&
+              has_shape("position_embedding.weight", {settings.context, width});
+  for (std::uint64_t i = 0; i < settings.layers; ++i) {
+    fits &= has_shape("layers." + std::to_string(i) + ".linear1.weight", {4 * width, width});
   }
+  if (!fits) throw BadInput("its arrays are not of the model that it describes");
   return settings;
 }
 

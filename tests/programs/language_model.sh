@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# language_model learns and writes, goes on bit for bit after it was stopped or killed, and refuses bad input.
+# Arguments: the build folder and the source folder.
+source "$(dirname "$0")/support/check.sh" "$1/examples/language_model" || exit 1
+export OMP_NUM_THREADS=1  # steps as small as these take longer on several
+novel=$2/examples/data/pride_and_prejudice.txt
+model=$folder/model.safetensors
+
+"$program" --quick --out "$folder/out" --save "$model" > "$folder/text" 2> "$folder/errors" ||
+  fail "exit $?: $(cat "$folder/errors")"
+unigram=$(sed -n 's/^loss of .* each character is: \([0-9.]*\),.*/\1/p' "$folder/text")
+reached=$(sed -n 's/^validation loss \([0-9.]*\),.*/\1/p' "$folder/text")
+awk "BEGIN { exit !($reached > 1.5 && $reached < 0.8 * $unigram && $unigram < 3.3) }" ||
+  fail "validation loss '$reached' against '$unigram' of who knows frequencies only"
+awk -F, 'NR == 1 && $0 != "step,learning_rate,loss,validation_loss" { bad = 1 }
+  NR > 1 && ($1 != NR - 1 || !($2 > 0) || !($3 > 0) || ($4 != "") != ($1 % 20 == 0)) { bad = 1 }
+  END { exit bad || NR != 401 }' "$folder/out/language_model.csv" ||
+  fail "log: $(tail -1 "$folder/out/language_model.csv")"
+drawn language_model _losses
+
+# What a finished model writes: the likeliest does not depend on the seed, what is drawn does.
+export GNUPLOT=/none  # quicker
+writes() {
+  "$program" --resume "$model" --out "$folder/again" --prompt 'Mr. ' --length 100 "$@" 2> "$folder/errors" |
+    sed -n '/^written at/,/^saved/p' | sed '1d'
+}
+likeliest=$(writes --temperature 0)
+[[ $likeliest == *'Mr. '* && ${#likeliest} -gt 100 ]] || fail "wrote: $likeliest $(cat "$folder/errors")"
+[[ $(writes --top-k 1 --seed 7) == "$likeliest" ]] || fail "--top-k 1 is not the likeliest"
+[[ $(writes --temperature 2 --seed 7) != $(writes --temperature 2 --seed 8) ]] ||
+  fail "--seed does not change the sample"
+
+# Six steps are three, and three more: the log and the whole checkpoint, dropout's random numbers included.
+"$program" --quick --dropout 0.1 --stop-at 6 --out "$folder/six" > /dev/null 2> "$folder/errors" &&
+  "$program" --quick --dropout 0.1 --stop-at 3 --out "$folder/three" > /dev/null 2>> "$folder/errors" &&
+  "$program" --resume "$folder/three/language_model.safetensors" --stop-at 6 --out "$folder/three" > "$folder/other" \
+    2>> "$folder/errors" || fail "--stop-at and --resume: $(cat "$folder/errors")"
+grep -q '^going on after step 3 of' "$folder/other" || fail "not gone on with: $(cat "$folder/other")"
+[[ $(wc -l < "$folder/six/language_model.csv") == 7 ]] || fail "not six steps: $(cat "$folder/six/language_model.csv")"
+cmp "$folder/six/language_model.csv" "$folder/three/language_model.csv" || fail "resumed, the losses are others"
+cmp "$folder/six/language_model.safetensors" "$folder/three/language_model.safetensors" ||
+  fail "resumed, the checkpoint is another"
+"$program" --quick --dropout 0.1 --stop-at 6 --seed 1 --out "$folder/seed" > /dev/null 2>&1
+cmp -s "$folder/six/language_model.csv" "$folder/seed/language_model.csv" && fail "--seed changes nothing"
+
+# wait_for FILE: until it is there, for some seconds.
+wait_for() {
+  local tries=0
+  while ((tries++ < 300)); do
+    [[ -e $1 ]] && return
+    sleep 0.1
+  done
+  fail "$1 did not come"
+}
+
+# Killed again and again at random moments while it saves every step, it ends up with the unbroken run's losses.
+steps=80
+"$program" --quick --stop-at $steps --out "$folder/unbroken" > /dev/null 2>&1 || fail "the unbroken run: exit $?"
+killed=$folder/killed/language_model.safetensors
+begin=()
+for _ in 1 2 3 4 5; do
+  "$program" --quick --save-every 1 --stop-at $steps --out "$folder/killed" "${begin[@]}" > /dev/null \
+    2> "$folder/errors" &
+  process=$!
+  wait_for "$killed"
+  sleep "0.$((RANDOM % 4))$((RANDOM % 10))"
+  kill -KILL $process 2> /dev/null
+  wait $process 2> /dev/null
+  status=$?
+  [[ $status == 137 || $status == 0 ]] || fail "after a kill: exit $status, $(cat "$folder/errors")"
+  begin=(--resume "$killed")
+done
+"$program" --stop-at $steps --out "$folder/killed" "${begin[@]}" > /dev/null 2> "$folder/errors" ||
+  fail "after kills: exit $?, $(cat "$folder/errors")"
+cmp "$folder/unbroken/language_model.csv" "$folder/killed/language_model.csv" ||
+  fail "after kills, the losses are others"
+
+# Ctrl-C: the step ends, and is saved.
+"$program" --quick --save-every 1 --out "$folder/interrupted" > "$folder/other" 2> "$folder/errors" &
+process=$!
+wait_for "$folder/interrupted/language_model.safetensors"
+kill -INT $process
+wait $process
+status=$?
+step=$(sed -n 's/^stopped after step \([0-9]*\);.*/\1/p' "$folder/other")
+[[ $status == 0 && $step -gt 0 ]] || fail "interrupted: exit $status, $(cat "$folder/other" "$folder/errors")"
+"$program" --resume "$folder/interrupted/language_model.safetensors" --stop-at 1 --out "$folder/interrupted" \
+  > "$folder/other" 2>&1 || fail "interrupted, then resumed: exit $?"
+grep -q "^going on after step $step of" "$folder/other" || fail "the step of the interrupt was not saved"
+extra=$(find "$folder" -name '.*.tmp' ! -path "$folder/killed/*")
+[[ -z $extra ]] || fail "left behind: $extra"
+
+# A text of one's own, with other letters than English.
+for _ in {1..60}; do echo 'Zażółć gęślą jaźń. Où est l’été ?'; done > "$folder/own"
+"$program" --quick --steps 60 --text "$folder/own" --prompt 'gęś' --out "$folder/own_out" > "$folder/other" \
+  2> "$folder/errors" || fail "a text of one's own: exit $?, $(cat "$folder/errors")"
+grep -q '^gęś' "$folder/other" || fail "a text of one's own: $(tail "$folder/other")"
+
+# Without training, what it says is not so.
+"$program" --quick --steps 2 --out "$folder/untrained" > "$folder/other" 2> "$folder/errors"
+status=$?
+[[ $status == 1 && $(tail -n 1 "$folder/errors") == *'it is not so that the validation loss is below 2.'* ]] ||
+  fail "--steps 2: exit $status and $(cat "$folder/errors")"
+
+# Bad input.
+: > "$folder/empty"
+head -c 3000 /dev/zero > "$folder/zeros"
+echo 'One line is not enough.' > "$folder/line"
+yes '' | head -c 5000 > "$folder/same"
+printf 'caf\xe9 %.0s' {1..1000} > "$folder/latin"
+head -c 30000 "$novel" > "$folder/other_text"
+head -c 100000 "$model" > "$folder/half"
+{ head -c 200000 "$model"; printf 'damaged'; tail -c +200008 "$model" | head -c 1000; } > "$folder/cut"
+{ printf '\377\377\377\377\377\377\377\377'; tail -c +9 "$model"; } > "$folder/long"
+refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--text $folder/same" \
+  "--text $folder/latin" "--text $folder/none" "--text $folder" "--text $model" \
+  "--resume $folder/none" "--resume $folder" "--resume $novel" "--resume $folder/empty" "--resume $folder/half" \
+  "--resume $folder/cut" "--resume $folder/long" "--resume $model --layers 3" "--resume $model --learning-rate 0.1" \
+  "--resume $model --text $folder/other_text" "--prompt né" "--heads 3" "--width 0" "--layers 0" "--layers x" \
+  "--context 1" "--context 5000" "--batch -1" "--steps 1" "--learning-rate nan" "--learning-rate 0" "--dropout 1" \
+  "--temperature -1" "--temperature nan" "--top-k -1" "--length x" "--save-every 0" "--save $folder" \
+  "--save /dev/null/x" "--nonsense" "--seed -1" "--out /dev/null/x"
+helps --resume
+exit $failures
