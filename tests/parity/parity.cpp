@@ -19,8 +19,9 @@ using Op = std::function<Tensor(Case&)>;
 
 /// A mask that broadcasts to (B,H,Q,K), with all four axes, as attention wants it.
 Shape four_axes(Shape shape) {
-  while (shape.size() < 4) shape.insert(shape.begin(), 1);
-  return shape;
+  Shape padded(4 - std::min<std::size_t>(shape.size(), 4), 1);
+  for (std::size_t extent : shape) padded.push_back(extent);
+  return padded;
 }
 
 Tensor attention(Case& c) {
