@@ -89,18 +89,22 @@ using Array = xt::xarray<Real, xt::layout_type::row_major, PoolAllocator<Real>>;
 /// The extents of an array, outermost axis first; empty for a scalar.
 using Shape = Array::shape_type;
 
-/// Product of the extents: 1 for a scalar. Throws std::bad_array_new_length where it is more than can be counted.
+/// Throws the Error that an array of that shape would be too large.
+[[noreturn]] void refuse_size(const Shape& shape);
+
+/// Product of the extents: 1 for a scalar. Refuses more elements than memory could hold.
 inline std::size_t element_count(const Shape& shape) {
   std::size_t count = 1;
   for (std::size_t extent : shape) {
-    if (__builtin_mul_overflow(count, extent, &count)) throw std::bad_array_new_length();
+    if (__builtin_mul_overflow(count, extent, &count)) refuse_size(shape);
   }
+  if (count > PTRDIFF_MAX / sizeof(double)) refuse_size(shape);
   return count;
 }
 
 /// An array of that shape with uninitialised elements.
 inline Array empty_array(const Shape& shape) {
-  if (element_count(shape) > PTRDIFF_MAX / sizeof(Real)) throw std::bad_array_new_length();
+  element_count(shape);
   return Array::from_shape(shape);
 }
 

@@ -16,6 +16,8 @@ std::string to_text(double number) {
   return text;
 }
 
+void refuse_size(const Shape& shape) { refuse("Array", "the array would be too large", to_text(shape)); }
+
 void refuse(std::string_view who, std::string_view rule, std::string_view got) {
   std::string line = "[";
   line.append(who).append("] ").append(rule);

@@ -13,6 +13,7 @@ Axes normalize_axes(const Axes& axes, std::size_t rank, std::string_view op) {
   PoolVector<int> all;
   for (std::size_t i = 0; axes.size() == 0 && i < rank; ++i) all.push_back(static_cast<int>(i));
   for (int axis : axes) all.push_back(static_cast<int>(normalize_axis(axis, rank, op)));
+  require(all.size() <= Axes::kMost, op, "at most 8 axes can be taken at once", all.size());
   std::sort(all.begin(), all.end());
   const auto repeated = std::adjacent_find(all.begin(), all.end());
   require(repeated == all.end(), op, "an axis may be listed once", repeated == all.end() ? 0 : *repeated);

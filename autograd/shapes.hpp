@@ -22,8 +22,9 @@ class Axes {
   const int* begin() const { return axes_; }
   const int* end() const { return axes_ + count_; }
 
- private:
   static constexpr std::size_t kMost = 8;
+
+ private:
   int count_ = 0;
   int axes_[kMost] = {};
 };
