@@ -34,7 +34,9 @@ struct Beginning {
   std::int64_t parent = 0;  // what it is one token longer than
 
   /// D2L's, over tokens with the end: without the division, short translations would always win.
-  double score() const { return log_probability / std::pow(static_cast<double>(tokens.size()), 0.75); }
+  double score() const { return score_at(tokens.size()); }
+  /// The score if nothing that is added were unlikely; the best that can become of it in so many tokens.
+  double score_at(std::size_t length) const { return log_probability / std::pow(static_cast<double>(length), 0.75); }
 };
 
 /// The `width` likeliest ways to go on from any beginning, likeliest first.
@@ -61,27 +63,29 @@ inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, cons
   return next;
 }
 
-/// Beam search: source (1,S) -> the best translation by score of `width` finished ones. A width of 1 is greedy.
+/// Beam search: source (1,S) -> the best translation by score. Of all beginnings of a length, the `width` likeliest are
+/// kept, until none of them can become better than what is finished.
 inline Ids beam_search(Translator& net, const Index& source, std::size_t longest, std::size_t width) {
   const Mask mask = Translator::mask(source);
   std::vector<nn::DecoderCache> cache = net.transformer.decoder.start(net.encode(source));
-  std::vector<Beginning> live(1), finished;
+  std::vector<Beginning> live(1);
+  std::optional<Beginning> best;
   Index tokens{{Vocabulary::start}};
-  for (std::size_t at = 0; at < longest && finished.size() < width; ++at) {
+  for (std::size_t at = 0; at < longest; ++at) {
     const Tensor scores = net.decode(tokens, static_cast<std::int64_t>(at), cache, mask);
     std::vector<Beginning> next = likeliest(live, scores, width);
     live.clear();
     Ids parents, last;
     for (Beginning& beginning : next) {
       if (beginning.tokens.back() == Vocabulary::end) {
-        finished.push_back(std::move(beginning));
+        if (!best || beginning.score() > best->score()) best = std::move(beginning);
       } else {
         parents.push_back(beginning.parent);
         last.push_back(beginning.tokens.back());
         live.push_back(std::move(beginning));
       }
     }
-    if (live.empty()) break;
+    if (live.empty() || (best && live.front().score_at(longest) <= best->score())) break;
     const Index chosen(Shape{parents.size()}, parents);
     for (nn::DecoderCache& layer : cache) {
       for (Tensor* kept : {&layer.self.keys, &layer.self.values, &layer.memory.keys, &layer.memory.values}) {
@@ -90,11 +94,9 @@ inline Ids beam_search(Translator& net, const Index& source, std::size_t longest
     }
     tokens = Index(Shape{last.size(), 1}, last);
   }
-  if (finished.empty()) finished = live;
-  const auto better = [](const Beginning& a, const Beginning& b) { return a.score() < b.score(); };
-  Ids best = std::max_element(finished.begin(), finished.end(), better)->tokens;
-  if (best.back() == Vocabulary::end) best.pop_back();
-  return best;
+  if (!best) return live.front().tokens;
+  best->tokens.pop_back();
+  return best->tokens;
 }
 
 /// The translations of texts, greedy in batches for a beam of 1.

@@ -80,8 +80,9 @@ inline void draw_heads(const std::string& title, const std::vector<nn::Attention
 
 /// Attention in every layer and head while the net translates one text of the test.
 inline void show_heads(Translator& net, const Corpus& corpus, std::size_t longest, const std::string& out) {
-  const std::size_t least = corpus.by_words ? 4 : 12;
-  const auto fit = [&](const Pair& pair) { return pair.source.size() >= least && pair.source.size() <= 24; };
+  const std::size_t least =
+      corpus.by_words ? 4 : 11;  // dates with a month's name; no more than has room for its labels
+  const auto fit = [&](const Pair& pair) { return pair.source.size() >= least && pair.source.size() <= 12; };
   const auto example = std::find_if(corpus.test.begin(), corpus.test.end(), fit);
   const Pair& pair = example == corpus.test.end() ? corpus.test.front() : *example;
   const Batch batch = batch_of({{pair.source, translations(net, corpus, {pair.source}, longest, 1)[0]}}, corpus);

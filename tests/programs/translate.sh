@@ -69,6 +69,9 @@ grep -q 'i see five , friend \. => ich sehe fünf , freund \.$' "$folder/text" |
 got=$("$program" --load "$folder/whole/translate.safetensors" --translate 'WHERE is three?' --beam 4 2>&1)
 [[ $got == 'wo ist drei ?' ]] || fail "--translate of pairs: $got"
 
+"$program" --pairs "$folder/pairs.tsv" --load "$folder/whole/translate.safetensors" --beam 3 --out "$folder/beam" \
+  > "$folder/text" 2>&1 || fail "--beam 3: exit $? and $(cat "$folder/text")"
+
 # Sources are held out with all their translations, and long pairs left out.
 cat "$folder/pairs.tsv" <(sed 's/ICH/SIE/' "$folder/pairs.tsv") > "$folder/twice.tsv"
 "$program" --pairs "$folder/twice.tsv" --min-frequency 1 --held-out 50 --steps 1 --longest 5 --out "$folder/held" \
