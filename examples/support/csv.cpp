@@ -169,7 +169,9 @@ void refuse_mixed_decimals(const Table& table) {
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string all;
-  for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
+  const std::size_t listed = std::min<std::size_t>(names.size(), 20);
+  for (std::size_t i = 0; i < listed; ++i) all += (i == 0 ? "" : ", ") + names[i];
+  if (listed < names.size()) all += " and " + std::to_string(names.size() - listed) + " more";
   return all;
 }
 

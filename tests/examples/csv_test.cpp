@@ -87,6 +87,14 @@ TEST_CASE("columns are chosen by name, else the first numeric ones", "[csv]") {
   CHECK(names("w", "v") == "wv");
   CHECK(columns_of("1,2\n3,4\n5,6\n", "column2", "column1").x == Numbers{2, 4, 6});
   CHECK(refusal(content, "z") == ": no column is named 'z'; there are: who, u, v, w");
+  std::string wide = "c0", row = "0";  // of many columns, the first 20 are listed
+  for (int c = 1; c < 100; ++c) {
+    wide += ",c" + std::to_string(c);
+    row += ",1";
+  }
+  const std::string listed = refusal(wide + "\n" + row + "\n" + row + "\n" + row + "\n", "z");
+  CHECK(listed.size() < 200);
+  CHECK(listed.substr(listed.size() - 20) == "c18, c19 and 80 more");
   CHECK(refusal(content, "u", "u") == ": x and y are the same column, 'u'");
   CHECK(refusal(content, "who", "u") == ", line 2: 'a' in column 'who' is not a number");
   CHECK(refusal("a,a,b\n1,2,3\n4,5,6\n7,8,9\n", "a", "b") == ": more than one column is named 'a'");
