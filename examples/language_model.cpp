@@ -4,6 +4,7 @@
 // there is the mean of -log p(next character), in nats.
 //
 // A training can be stopped at any time (Ctrl-C) and gone on with (--resume), with the same numbers bit for bit.
+#include "autograd/threads.hpp"
 #include "examples/language_model/sampling.hpp"
 #include "examples/language_model/training.hpp"
 #include "examples/support/csv.hpp"
@@ -177,6 +178,7 @@ void job(const examples::Common& common, Options options) {
     throw BadInput("--save needs a file; got the folder " + options.save);
   }
   examples::prepare_output_folder(save.has_parent_path() ? save.parent_path().string() : ".");
+  if (common.quick) tapegrad::set_threads(1);  // products as small as these take longer on several
   Corpus corpus{Vocabulary({}), {}, {}};
   std::unique_ptr<Training> training;
   if (options.resume.empty()) {
@@ -196,13 +198,15 @@ void job(const examples::Common& common, Options options) {
   if (training->step() > 0) show(text("going on after step %zu of %s", training->step(), options.resume.c_str()));
 
   train(*training, start, options, common);
+  if (training->done()) {
+    write_log(*training, common.out);
+    show_losses(*training, unigram, common.out);
+  }
+  show_sample(*training, start, options, common.seed);
   if (!training->done()) {
-    show(text("stopped after step %zu; to go on: --resume %s", training->step(), options.save.c_str()));
+    show(text("\nstopped after step %zu; to go on: --resume %s", training->step(), options.save.c_str()));
     return;
   }
-  write_log(*training, common.out);
-  show_losses(*training, unigram, common.out);
-  show_sample(*training, start, options, common.seed);
   show("\nsaved: " + options.save);
   // What a model of this size reaches in the shipped text; in any other, it must have learnt more than frequencies.
   const double part = options.text != kShipped ? 1 : training->settings.limit > 0 ? 0.85 : 0.6;
