@@ -45,6 +45,9 @@ CausalityReport check(const std::function<Tensor(const Input&)>& f, const Input&
 }  // namespace
 
 CausalityReport check_causality(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
+  for (const Real element : x.value().storage()) {
+    require(element == element, "check_causality", "the input must not be NaN, which no change changes");
+  }
   return check(f, x, [](const Tensor& input, std::size_t item, std::size_t t) {
     Array changed = input.value();
     const std::size_t length = input.extent(1);

@@ -547,3 +547,8 @@ TEST_CASE("Attention modules refuse what does not fit, in one line") {
   nn::AdditiveAttention additive(6, 6, 2, rng);
   check_refused([&] { additive(x, x, x, Mask(Shape{3, 3, 3})); }, "the mask must broadcast");
 }
+
+TEST_CASE("check_causality refuses NaN, which no change changes") {
+  const Tensor x(Array(Shape{1, 2, 2}, std::numeric_limits<Real>::quiet_NaN()));
+  check_refused([&] { nn::check_causality([](const Tensor& t) { return t; }, x); }, "the input must not be NaN");
+}
