@@ -28,7 +28,7 @@ struct Settings {
   std::uint64_t width = 128;
   std::uint64_t context = 64;
   std::uint64_t batch = 32;
-  std::uint64_t steps = 2400;
+  std::uint64_t steps = 2000;
   std::uint64_t limit = 0;  // characters of the text that are used; 0: all
   double learning_rate = 0.002;
   double dropout = 0;
