@@ -13,7 +13,7 @@ done
 # ones slower. Columns: n, d, CNN, GRU, attention.
 awk -F, 'NR > 1 { n[NR] = $1; d[NR] = $2; cnn[NR] = $3; gru[NR] = $4; attention[NR] = $5 }
   function grows(time, i) { return time[i] / time[i - 2] }
-  END { exit !(NR == 12 && n[7] == 2048 && d[NR] == 512 &&
+  END { exit !(NR == 13 && n[7] == 2048 && d[NR] == 1024 &&
     grows(attention, 7) > grows(cnn, 7) && grows(attention, 7) > grows(gru, 7) &&
     grows(attention, NR) < grows(cnn, NR) && grows(attention, NR) < grows(gru, NR)) }' \
   "$folder/out/sequence_times.csv" || fail "the times: $(cat "$folder/out/sequence_times.csv")"
