@@ -42,9 +42,10 @@ Array weights(const Shape& shape, Rng& rng) {
   return result;
 }
 
-/// Where two arrays of equal shape differ by more than rounding; their size when nowhere.
-std::size_t first_difference(const Array& a, const Array& b) {
-  double largest = 0;
+/// Where two arrays of equal shape, made by adding numbers as large as `cancelled`, differ by more than rounding; their
+/// size when nowhere.
+std::size_t first_difference(const Array& a, const Array& b, double cancelled) {
+  double largest = 1e-3 * cancelled;
   for (const Real v : a.storage()) largest = std::max(largest, std::abs(static_cast<double>(v)));
   std::size_t i = 0;
   while (i < a.size() && std::abs(a.data()[i] - b.data()[i]) <= 1e-9 * std::abs(a.data()[i]) + 1e-12 * largest) ++i;
@@ -123,6 +124,7 @@ struct Check {
   std::size_t inputs;  // the last x of the second order is not f's input, but its output's gradient
   const GradCheckOptions& options;
   Rng& rng;
+  double cancelled;  // how large the numbers are that an output of 0 may be the difference of
 
   GradCheckReport run() const;
 
@@ -153,7 +155,7 @@ GradCheckReport Check::run() const {
       }
       require(again.shape() == value.shape(), who, "f's output must have the same shape in every call", again.shape(),
               value.shape());
-      const std::size_t i = first_difference(again, value);
+      const std::size_t i = first_difference(again, value, cancelled);
       if (i < y.size()) {
         return failure(who, name + " must be the same whether or not it is recorded; got " + number(value.data()[i]) +
                                 " recorded and " + number(again.data()[i]) + " otherwise at element " +
@@ -212,7 +214,7 @@ GradCheckReport Check::compare(const Move& move, const std::vector<Array>& dys, 
     const Slope slope = difference(outputs, xs, dys, move, step);
     if (!std::isfinite(slope.value)) continue;  // beyond a border of where f is defined
     // Rounding grows as the step shrinks; allowing for it only once keeps small steps from hiding an error.
-    if (rounding == 0) rounding = slope.rounding;
+    if (rounding == 0) rounding = slope.rounding + 10 * std::numeric_limits<double>::epsilon() * cancelled / step;
     const double allowed =
         options.relative * std::max(std::abs(analytic), std::abs(slope.value)) + options.absolute * largest + rounding;
     if (std::abs(analytic - slope.value) <= allowed) return {};
@@ -227,6 +229,7 @@ Tensors prepare(const char* who, const Tensors& inputs, const GradCheckOptions& 
   require(std::is_same_v<Real, double>, who, "gradients are checked in double: link tapegrad::double");
   require(!inputs.empty(), who, "there must be an input");
   require(options.step > 0 && std::isfinite(options.step), who, "the step must be positive", options.step);
+  require(options.directions > 0, who, "there must be a random direction", options.directions);
   require(options.relative >= 0 && options.absolute >= 0, who, "tolerances must not be negative", options.relative,
           options.absolute);
   Tensors xs;
@@ -265,17 +268,19 @@ GradCheckReport grad_check(const Function& f, const Tensors& inputs, const GradC
     return {output(who, f, at)};
   };
   Rng rng(options.seed);
-  return Check{who, outputs, xs, xs.size(), options, rng}.run();
+  return Check{who, outputs, xs, xs.size(), options, rng, 0}.run();
 }
 
 GradCheckReport grad_grad_check(const Function& f, const Tensors& inputs, const GradCheckOptions& options) {
   const char* who = "grad_grad_check";
   Tensors xs = prepare(who, inputs, options);
   Rng rng(options.seed);
+  double cancelled = 0;
   {
     Tape tape;
     const Tensor y = output(who, f, xs);
     if (!depends(tape, y, xs)) return failure(who, kIndependent);
+    for (const Real v : y.value().storage()) cancelled = std::max(cancelled, std::abs(static_cast<double>(v)));
     xs.push_back(Tensor(weights(y.shape(), rng)).set_requires_grad());
   }
   const Outputs gradients = [&](const Tensors& at, bool record) -> Tensors {
@@ -284,7 +289,7 @@ GradCheckReport grad_grad_check(const Function& f, const Tensors& inputs, const 
     Tape tape;
     return tape.gradient(output(who, f, x), x, {at.back()});
   };
-  return Check{who, gradients, xs, inputs.size(), options, rng}.run();
+  return Check{who, gradients, xs, inputs.size(), options, rng, cancelled}.run();
 }
 
 }  // namespace TAPEGRAD
