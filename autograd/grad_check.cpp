@@ -42,6 +42,12 @@ Array weights(const Shape& shape, Rng& rng) {
   return result;
 }
 
+double largest_magnitude(const Tensor& y) {
+  double largest = 0;
+  for (const Real v : y.value().storage()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  return largest;
+}
+
 /// Where two arrays of equal shape, made by adding numbers as large as `cancelled`, differ by more than rounding; their
 /// size when nowhere.
 std::size_t first_difference(const Array& a, const Array& b, double cancelled) {
@@ -124,7 +130,7 @@ struct Check {
   std::size_t inputs;  // the last x of the second order is not f's input, but its output's gradient
   const GradCheckOptions& options;
   Rng& rng;
-  double cancelled;  // how large the numbers are that an output of 0 may be the difference of
+  double cancelled;  // how large f's output is: a gradient of 0 may be the difference of numbers like it
 
   GradCheckReport run() const;
 
@@ -214,7 +220,8 @@ GradCheckReport Check::compare(const Move& move, const std::vector<Array>& dys, 
     const Slope slope = difference(outputs, xs, dys, move, step);
     if (!std::isfinite(slope.value)) continue;  // beyond a border of where f is defined
     // Rounding grows as the step shrinks; allowing for it only once keeps small steps from hiding an error.
-    if (rounding == 0) rounding = slope.rounding + 10 * std::numeric_limits<double>::epsilon() * cancelled / step;
+    const double noise = 10 * std::numeric_limits<double>::epsilon() * cancelled;  // of a gradient that f's rule makes
+    if (rounding == 0) rounding = slope.rounding + (second_order() ? noise / step : noise);
     const double allowed =
         options.relative * std::max(std::abs(analytic), std::abs(slope.value)) + options.absolute * largest + rounding;
     if (std::abs(analytic - slope.value) <= allowed) return {};
@@ -258,9 +265,12 @@ constexpr const char* kIndependent = "f's output depends on no input: ops that r
 GradCheckReport grad_check(const Function& f, const Tensors& inputs, const GradCheckOptions& options) {
   const char* who = "grad_check";
   const Tensors xs = prepare(who, inputs, options);
+  double cancelled = 0;
   {
     Tape tape;
-    if (!depends(tape, output(who, f, xs), xs)) return failure(who, kIndependent);
+    const Tensor y = output(who, f, xs);
+    if (!depends(tape, y, xs)) return failure(who, kIndependent);
+    cancelled = largest_magnitude(y);
   }
   const Outputs outputs = [&](const Tensors& at, bool record) -> Tensors {
     if (record) return {output(who, f, at)};
@@ -268,7 +278,7 @@ GradCheckReport grad_check(const Function& f, const Tensors& inputs, const GradC
     return {output(who, f, at)};
   };
   Rng rng(options.seed);
-  return Check{who, outputs, xs, xs.size(), options, rng, 0}.run();
+  return Check{who, outputs, xs, xs.size(), options, rng, cancelled}.run();
 }
 
 GradCheckReport grad_grad_check(const Function& f, const Tensors& inputs, const GradCheckOptions& options) {
@@ -280,7 +290,7 @@ GradCheckReport grad_grad_check(const Function& f, const Tensors& inputs, const 
     Tape tape;
     const Tensor y = output(who, f, xs);
     if (!depends(tape, y, xs)) return failure(who, kIndependent);
-    for (const Real v : y.value().storage()) cancelled = std::max(cancelled, std::abs(static_cast<double>(v)));
+    cancelled = largest_magnitude(y);
     xs.push_back(Tensor(weights(y.shape(), rng)).set_requires_grad());
   }
   const Outputs gradients = [&](const Tensors& at, bool record) -> Tensors {
