@@ -71,7 +71,9 @@ class ScoreBlocks {
       while (j > last && !row[(j - 1) * step]) --j;
       last = std::max(last, j);
     }
-    return {first, last};
+    if (last <= first) return {0, 0};
+    // To whole blocks: a mask that opens one more key for one query would else change the last bits of the others.
+    return {first / kBlock * kBlock, std::min(end, (last + kBlock - 1) / kBlock * kBlock)};
   }
 
   /// scores (rows, last - first): scale q k^T + additive, -inf where attention is not allowed.
@@ -185,8 +187,9 @@ Array attention_values(const AttentionLayout& layout, const Array& q, const Arra
         simd::scale(row, 1 / total, width);
         sums[i] = top + std::log(total);
       }
-      gemm({scores, width, Transpose::no}, {v.data() + v_rows.at(b, h) + first * v_rows.row, v_rows.row, Transpose::no},
-           out, y_rows.row, {rows, V, width}, 1, false);
+      const Real* values = width > 0 ? v.data() + v_rows.at(b, h) + first * v_rows.row : v.data();
+      gemm({scores, width, Transpose::no}, {values, v_rows.row, Transpose::no}, out, y_rows.row, {rows, V, width}, 1,
+           false);
     }
   });
   return y;
