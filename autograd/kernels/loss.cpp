@@ -11,8 +11,6 @@ using simd::Batch;
 
 // Rows that one thread takes at a time.
 constexpr std::size_t kBlock = 16;
-// From this many elements on, threads are worth waking.
-constexpr std::size_t kParallel = 1 << 17;
 
 /// f(label, row of logits, number of the row, its offset in the logits) for every label that counts. Where the classes
 /// are not the last axis, the row is a copy; there one thread does it all.

@@ -12,8 +12,6 @@ using simd::Batch;
 // Rows that one thread takes at a time. Gradients of weight and bias are summed over a block in Real, then in double
 // over the blocks: right to the last bits at any number of rows, and the same for any number of threads.
 constexpr std::size_t kBlock = 64;
-// From this many elements on, threads are worth waking.
-constexpr std::size_t kParallel = 1 << 17;
 
 /// f(row) for every row, block by block.
 template <class F>

@@ -11,6 +11,9 @@
 
 namespace TAPEGRAD {
 
+/// From this many elements of rows on, threads are worth waking.
+constexpr std::size_t kParallel = 1 << 17;
+
 /// f(0) ... f(n-1), on all threads if `parallel`, and if this is no such thread already. f must not throw.
 template <class F>
 void parallel_for(std::size_t n, [[maybe_unused]] bool parallel, F f) {

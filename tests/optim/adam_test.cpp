@@ -8,22 +8,12 @@
 #include "autograd/ops.hpp"
 #include "tests/allocations.hpp"
 #include "tests/catch.hpp"
+#include "tests/optim/give_gradient.hpp"
 
 using namespace tapegrad;
 using Catch::Matchers::ContainsSubstring;
 using optim::Adam;
 using optim::AdamW;
-
-namespace {
-
-/// Puts a gradient of any numbers on a parameter.
-void give_gradient(Parameter& p, const Tensor& gradient) {
-  p.zero_grad();
-  Tape tape;
-  tape.backward(sum(p * gradient));
-}
-
-}  // namespace
 
 TEST_CASE("Adam and AdamW step as PyTorch's do, for every setting") {
   std::ifstream file(TAPEGRAD_SOURCE_DIR "/tests/reference/adam.json");

@@ -10,6 +10,7 @@
 #include "optim/schedule.hpp"
 #include "optim/sgd.hpp"
 #include "tests/check.hpp"
+#include "tests/optim/give_gradient.hpp"
 
 using namespace tapegrad;
 namespace schedule = optim::schedule;
@@ -31,12 +32,6 @@ Array to_array(const json& numbers, const Shape& shape) {
   REQUIRE(array.size() == numbers.size());
   for (std::size_t i = 0; i < array.size(); ++i) array.data()[i] = numbers[i].get<Real>();
   return array;
-}
-
-void give_gradient(Parameter& p, const Tensor& gradient) {
-  p.zero_grad();
-  Tape tape;
-  tape.backward(sum(p * gradient));
 }
 
 std::unique_ptr<optim::Optimizer> make(const std::string& kind, std::vector<optim::Group> groups,

@@ -6,21 +6,11 @@
 
 #include "autograd/ops.hpp"
 #include "tests/catch.hpp"
+#include "tests/optim/give_gradient.hpp"
 
 using namespace tapegrad;
 using Catch::Matchers::ContainsSubstring;
 using optim::SGD;
-
-namespace {
-
-/// Puts a gradient of any numbers on a parameter.
-void give_gradient(Parameter& p, const Tensor& gradient) {
-  p.zero_grad();
-  Tape tape;
-  tape.backward(sum(p * gradient));
-}
-
-}  // namespace
 
 TEST_CASE("SGD steps as PyTorch's does, for every setting") {
   std::ifstream file(TAPEGRAD_SOURCE_DIR "/tests/reference/sgd.json");

@@ -1,15 +1,7 @@
 #!/usr/bin/env bash
 # translate learns dates and a file of pairs, saves, goes on bit for bit, and refuses bad input. Arguments: the build
 # folder.
-set -u
-program=$1/examples/translate
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() {
-  echo "$1"
-  failures=1
-}
+source "$(dirname "$0")/support/check.sh" "$1/examples/translate" || exit 1
 
 # ---- dates ----
 
