@@ -53,7 +53,7 @@ struct LanguageModelState {
         parameters(net.parameters()),
         tokens(Shape{sizes.batch, sizes.length}),
         next(Shape{sizes.batch, sizes.length}),
-        optimizer(groups(), {.learning_rate = 1e-3, .beta2 = 0.99, .weight_decay = 0.1}) {
+        optimizer(groups(), {.learning_rate = 3e-4, .beta2 = 0.99, .weight_decay = 0.1}) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       tokens.data()[i] = static_cast<std::int64_t>(rng.below(65));
       next.data()[i] = static_cast<std::int64_t>(rng.below(65));
