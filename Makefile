@@ -1,5 +1,6 @@
 BUILD ?= build
 CMAKE_ARGS ?=
+BENCH_ARGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 
@@ -9,7 +10,7 @@ cpp_files = find *.hpp autograd nn optim examples tests benchmarks -name '*.[ch]
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build bench format lint sanitize clean
+.PHONY: help run test build bench rivals format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
@@ -27,10 +28,18 @@ build: ## The library and the example programs
 	$(call setup,$(BUILD))
 	$(call make_targets,$(BUILD)) tapegrad examples
 
-bench: ## Time the training workloads
+bench: rivals ## Time every workload beside PyTorch and JAX (BENCH_ARGS=... as benchmarks/compare.py --help lists)
 	$(call setup,$(BUILD))
 	$(call make_targets,$(BUILD)) bench_train
-	$(BUILD)/benchmarks/bench_train --json
+	python3 benchmarks/compare.py --build $(BUILD) $(BENCH_ARGS)
+
+rivals: $(BUILD)/bench-venv/installed
+
+# One by one, so that what cannot be had is left out alone.
+$(BUILD)/bench-venv/installed: benchmarks/requirements.txt
+	@python3 -m venv $(BUILD)/bench-venv && all=yes && for rival in $$(grep -v '^#' $<); do \
+	  $(BUILD)/bench-venv/bin/pip install --quiet "$$rival" || { echo "bench: no $$rival; going on without it"; all=no; }; \
+	done; if [ "$$all" = yes ]; then touch $@; fi
 
 format: ## Format every C++ file
 	$(cpp_files) | xargs $(CLANG_FORMAT) -i

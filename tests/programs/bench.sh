@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The benchmark's programs as a user runs them: what they list, one quick row, what they refuse, and no rival at all.
+set -euo pipefail
+program=$1/benchmarks/bench_train
+compare=$2/benchmarks/compare.py
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  for file in stdout stderr; do sed "s/^/  $file: /" "$file" | tail -5 >&2; done
+  exit 1
+}
+
+# run CODE COMMAND...: runs the command and checks its exit code.
+run() {
+  local expected=$1 code=0
+  shift
+  "$@" >stdout 2>stderr </dev/null || code=$?
+  [ "$code" = "$expected" ] || fail "$*: exit code $code, expected $expected"
+}
+
+refused() { # in one line, on stderr
+  run 2 "$@"
+  [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] || fail "$*: not one line on stderr alone"
+}
+
+run 0 "$program" --list
+[ "$(wc -l <stdout)" = 16 ] || fail "--list: not 16 workloads"
+for name in nw_step tiny_1000ops mha_long gpt_mid_fwd softmax_4096x512 gemm_1024; do
+  grep -q "^$name " stdout || fail "--list: no $name"
+done
+run 0 "$program" --help
+refused "$program" no_such_row
+grep -q no_such_row stderr || fail "the unknown workload is not named"
+refused "$program" --threads 0
+refused "$program" --seconds x
+
+quick=(--windows 2 --seconds 0.005)
+run 0 "$program" --json "${quick[@]}" --threads 2 nw_step mha_d2l
+if command -v python3 >/dev/null; then
+  python3 - <<'END' || fail "not a JSON object for each row"
+import json
+rows = [json.loads(line) for line in open("stdout")]
+assert [row["workload"] for row in rows] == ["nw_step", "mha_d2l"]
+assert all(row["threads"] == 2 and 0 < row["s"] <= row["median"] < 1 for row in rows)
+END
+
+  # Without the rivals: they are named, and our figures are there.
+  run 0 python3 "$compare" --build "$build" --python "$work/none" --out bench --rows nw_step --rounds 2 "${quick[@]}"
+  grep -q '^PyTorch is left out' stderr && grep -q '^JAX is left out' stderr || fail "missing rivals are not named"
+  grep -q '^nw_step' stdout || fail "no row"
+  python3 - <<'END' || fail "bench.json does not say what was measured"
+import json
+report = json.load(open("bench/bench.json"))
+assert report["cpu"] and len(report["missing"]) == 2
+assert all(len(row["contenders"]["tapegrad"]["runs"]) == 2 and row["ratio"] is None for row in report["rows"])
+assert report["gb_s"]["copy_4096x512"] > 0
+END
+  refused python3 "$compare" --build "$build" --rows no_such_row
+  refused python3 "$compare" --build "$work/no_such_folder"
+  run 0 python3 "$compare" --help
+fi
+echo "bench: all as expected"
