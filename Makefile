@@ -6,14 +6,14 @@ CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 
 setup = ./setup.sh $(1) $(CMAKE_ARGS)
 make_targets = cmake --build $(1) --parallel $(JOBS) --target
-cpp_files = find *.hpp autograd nn optim examples tests benchmarks -name '*.[ch]pp' 2>/dev/null
+cpp_files = find *.hpp autograd nn optim examples tests benchmarks docs -name '*.[ch]pp' 2>/dev/null
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build bench rivals format lint sanitize clean
+.PHONY: help run test build bench rivals docs docs-test format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
 
 run: build ## Train the regressor, then multi-head attention: numbers in the terminal, pictures in out/
 	$(BUILD)/examples/nw_regression --out out
@@ -40,6 +40,14 @@ $(BUILD)/bench-venv/installed: benchmarks/requirements.txt
 	@python3 -m venv $(BUILD)/bench-venv && all=yes && for rival in $$(grep -v '^#' $<); do \
 	  $(BUILD)/bench-venv/bin/pip install --quiet "$$rival" || { echo "bench: no $$rival; going on without it"; all=no; }; \
 	done; if [ "$$all" = yes ]; then touch $@; fi
+
+docs: ## The site: build/docs/html/index.html
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) examples docs_programs
+	docs/make.sh $(BUILD)
+
+docs-test: docs ## Every page of it in a real browser
+	docs/check.sh $(BUILD)
 
 format: ## Format every C++ file
 	$(cpp_files) | xargs $(CLANG_FORMAT) -i

@@ -1,0 +1,76 @@
+#!/bin/bash
+# docs/make.sh BUILD: the site, in BUILD/docs/html. The programs that its pages tell of are built already; their numbers and
+# pictures are made here, by running them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$(mkdir -p "$1/docs" && cd "$1" && pwd)
+site=$build/docs
+mathjax=${MATHJAX:-/usr/share/javascript/mathjax}
+
+# ---- what it needs ----
+missing=
+command -v doxygen >/dev/null || missing="$missing doxygen"
+command -v dot >/dev/null || missing="$missing graphviz"
+command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
+[ -e "$mathjax/MathJax.js" ] || missing="$missing libjs-mathjax"
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+if [ -n "$missing" ]; then
+  sudo=
+  [ "$(id -u)" = 0 ] || sudo='sudo -n'
+  if command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
+    echo "docs: installing what is missing:$missing"
+    $sudo apt-get update -qq
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -qq -y --no-install-recommends $missing >/dev/null
+  else
+    echo "docs: missing:$missing (Debian's names; MathJax 2 may lie elsewhere: MATHJAX=folder)" >&2
+    exit 1
+  fi
+fi
+venv=$build/docs-venv
+if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check -r docs/requirements.txt
+  cp docs/requirements.txt "$venv/"
+fi
+
+# ---- pages, and what the programs say and draw ----
+source=$site/source
+rm -rf "$source" "$site/html" "$site/doxygen"
+mkdir -p "$source/_static/mathjax" "$source/generated" "$site/doxygen"
+cp -r docs/. "$source"
+ln -s "$PWD" "$source/code"
+for part in MathJax.js config/TeX-AMS_SVG.js jax/element jax/input/TeX jax/output/SVG extensions/TeX extensions; do
+  mkdir -p "$source/_static/mathjax/$(dirname $part)"
+  [ -e "$source/_static/mathjax/$part" ] || cp -rL "$mathjax/$part" "$source/_static/mathjax/$part"
+done
+rm -rf "$source"/_static/mathjax/jax/output/SVG/fonts/[!T]* # the other fonts
+
+mkdir -p "$site/generated"
+cd "$site/generated" # so that they name their files without a path
+export LC_ALL=C.UTF-8
+run() { # run PROGRAM ARGS...: what it prints goes to its NAME.txt, unless that is newer than the program
+  local name
+  name=$(basename "$1")
+  [ "$name.txt" -nt "$1" ] && return
+  "$@" >"$name.new" 2>"$name.err" || { echo "docs: $* failed:" >&2; cat "$name.new" "$name.err" >&2; exit 1; }
+  mv "$name.new" "$name.txt"
+}
+for program in "$build"/docs/programs/*; do
+  if [ -x "$program" ] && [ -f "$program" ]; then run "$program"; fi
+done
+for example in attention_cues attention_scoring nw_regression positional_encoding translate; do
+  run "$build/examples/$example" --out . --quiet --quick
+done
+run "$build/examples/multihead_attention" --out . --quiet
+run "$build/examples/sequence_models" --out . --quiet --quick --any-time
+for graph in *.dot; do dot -Tsvg "$graph" -o "${graph%.dot}.svg"; done
+cp ./*.txt ./*.svg "$source/generated"
+
+# ---- the site ----
+cd "$OLDPWD"
+(cat docs/Doxyfile && echo "OUTPUT_DIRECTORY = $site/doxygen") | doxygen - 2>"$site/doxygen/warnings"
+sed -i '/<derivedcompoundref/d' "$site"/doxygen/xml/*.xml # a list of all modules is no help
+"$venv/bin/sphinx-build" -q -j auto -W -b html "$source" "$site/html"
+echo "docs: $site/html/index.html"
