@@ -10,10 +10,10 @@ cpp_files = find *.hpp autograd nn optim examples tests benchmarks docs -name '*
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build bench rivals docs docs-test format lint sanitize clean
+.PHONY: help run test build bench bench-growth rivals docs docs-test format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 run: build ## Train the regressor, then multi-head attention: numbers in the terminal, pictures in out/
 	$(BUILD)/examples/nw_regression --out out
@@ -32,6 +32,11 @@ bench: rivals ## Time every workload beside PyTorch and JAX (BENCH_ARGS=... as b
 	$(call setup,$(BUILD))
 	$(call make_targets,$(BUILD)) bench_train
 	python3 benchmarks/compare.py --build $(BUILD) $(BENCH_ARGS)
+
+bench-growth: rivals ## How cost grows with length, width, batch and number of ops; compile time and size
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) bench_train
+	python3 benchmarks/growth.py --build $(BUILD) $(BENCH_ARGS)
 
 rivals: $(BUILD)/bench-venv/installed
 

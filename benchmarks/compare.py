@@ -222,6 +222,21 @@ def bandwidth(options):
     return best
 
 
+def memory(options, rivals, row="gpt_mid"):
+    """MiB by which a training step makes memory grow at most, each contender in a process of its own; then the goal."""
+    brief = ["--windows", "1", "--seconds", "0.001", row]
+    commands = {"tapegrad": [options.build / "benchmarks/bench_train", "--json", *brief]}
+    if "torch" in rivals:  # JAX plans its memory when it compiles
+        commands["torch"] = [options.python, HERE / "rival_torch.py", *brief]
+    found = {}
+    for name, command in commands.items():
+        found[name] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)["mib"]
+    line = f"memory of {row}, growth over what was resident before the first step: ours {found['tapegrad']:.0f} MiB"
+    if "torch" in found:
+        line += f", PyTorch {found['torch']:.0f} MiB: {found['tapegrad'] / found['torch']:.2f} of it (goal: at most 0.8)"
+    return found, line
+
+
 def chart(results, rivals, title, base):
     """Bars of the ratios, and the goals, as base.svg and base.png."""
     data = "".join(
@@ -317,6 +332,9 @@ def main():
             copied = report["gb_s"]["copy_4096x512"]
             lines += ["", f"GB/s on one core, beside a plain copy's {copied:.1f}"]
             lines += [f"{name:<21}{rate:>8.2f}{rate / copied:>8.2f}" for name, rate in report["gb_s"].items()]
+            if "gpt_mid" in options.rows:
+                report["mib"], line = memory(options, rivals)
+                lines += ["", line]
         if rivals:
             try:
                 chart(results, rivals, f"{where}: {report['cpu']}", options.out / f"ratios_{'one' if threads == 1 else 'all'}")

@@ -68,6 +68,10 @@ def attention(batch, length, width, heads):
     return call
 
 
+def dot_product_attention(batch, length, width, heads):
+    return forward_and_backward(F.scaled_dot_product_attention, *[(batch, heads, length, width // heads)] * 3)
+
+
 class Layer(torch.nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -139,9 +143,9 @@ def language_model_forward(batch, length, layers, heads, width):
 
 
 def forward_and_backward(f, *shapes):
-    """f of operands of these shapes, then backward from a gradient of ones."""
+    """f of operands of these shapes, the first one being y's too, then backward from a gradient of ones."""
     operands = [torch.randn(shape, requires_grad=True) for shape in shapes]
-    dy = torch.ones_like(f(*operands))
+    dy = torch.ones(shapes[0])
 
     def call():
         for operand in operands:
@@ -182,6 +186,8 @@ WORKLOADS = {
     "linear_2048x512x512": lambda: forward_and_backward(F.linear, (2048, 512), (512, 512)),
     "bmm_64x64x64x64": lambda: forward_and_backward(torch.bmm, (64, 64, 64), (64, 64, 64)),
     "gemm_1024": product,
+    "attention": dot_product_attention,
+    "gpt": language_model_step,
 }
 
 if __name__ == "__main__":

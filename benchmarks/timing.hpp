@@ -1,16 +1,28 @@
-/// How a call is timed, the same for ours and for the rivals.
+/// How a call is measured, the same for ours and for the rivals.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <vector>
 
 #include "benchmarks/workloads.hpp"
 
 namespace benchmarks {
 
+/// A line of Linux's /proc/self/status (VmRSS, VmHWM) in MiB; 0 elsewhere.
+inline double status_mib(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key + ":")) return std::strtod(line.c_str() + key.size() + 1, nullptr) / 1024;
+  }
+  return 0;
+}
+
 struct Times {
   double least, median;  // of the windows' means, in seconds
+  double mib;            // by which the peak was above what was resident before the first call
   tapegrad::Tensor first, last;
 };
 
@@ -22,6 +34,8 @@ inline Times time_call(const Call& call, int windows, double seconds) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   Times times;
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  const double resident = status_mib("VmRSS");
   times.first = call();
   int calls = 0;
   const auto warm_up = Clock::now();
@@ -37,6 +51,7 @@ inline Times time_call(const Call& call, int windows, double seconds) {
   std::sort(means.begin(), means.end());
   times.least = means.front();
   times.median = means[means.size() / 2];
+  times.mib = status_mib("VmHWM") - resident;
   return times;
 }
 

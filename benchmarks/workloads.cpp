@@ -1,7 +1,9 @@
 #include "benchmarks/workloads.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 
 using namespace tapegrad;
 
@@ -41,6 +43,10 @@ Call nw_step() {
   };
 }
 
+struct Sizes {
+  std::size_t batch, length, layers, heads, width;
+};
+
 /// nanoGPT's model and training step on one batch of random tokens; norms don't decay.
 struct LanguageModelState {
   explicit LanguageModelState(const Sizes& sizes)
@@ -78,6 +84,20 @@ struct LanguageModelState {
 constexpr Sizes kSmall{12, 64, 4, 4, 128};
 constexpr Sizes kMiddle{8, 256, 6, 6, 384};
 
+/// Forward, backward, gradients clipped to norm 1, AdamW.
+Call language_model_step(const Sizes& sizes) {
+  auto state = std::make_shared<LanguageModelState>(sizes);
+  return [state] {
+    Tape tape;
+    const Tensor loss = cross_entropy(state->net(state->tokens), state->next);
+    tape.backward(loss);
+    (void)optim::clip_grad_norm(state->parameters, 1);
+    state->optimizer.step();
+    state->optimizer.zero_grad();
+    return loss;
+  };
+}
+
 /// The forward pass alone.
 Call language_model_forward(const Sizes& sizes) {
   auto state = std::make_shared<LanguageModelState>(sizes);
@@ -86,15 +106,15 @@ Call language_model_forward(const Sizes& sizes) {
 
 // ---- single ops -----------------------------------------------------------------------------------------------------
 
-/// f of the operands, then backward from a gradient of ones.
+/// f of the operands, of which the first has y's shape, then backward from a gradient of ones.
 template <class F>
 Call forward_and_backward(Operands operands, F f) {
   struct State {
     Operands operands;
     Tensor dy;
   };
-  auto state = std::make_shared<State>(State{std::move(operands), {}});
-  state->dy = ones(f(state->operands).shape());
+  const Tensor dy = ones(operands[0].shape());
+  auto state = std::make_shared<State>(State{std::move(operands), dy});
   return [state, f] {
     for (Parameter& operand : state->operands) operand.zero_grad();
     Tape tape;
@@ -102,6 +122,53 @@ Call forward_and_backward(Operands operands, F f) {
     tape.backward(y, {.seed = state->dy});
     return y;
   };
+}
+
+/// A scalar through `ops` / 2 times z * 0.999 + 0.001, then backward.
+Call scalar_ops(std::size_t ops) {
+  Parameter start(Tensor(1));
+  return [start, ops]() mutable {
+    start.zero_grad();
+    Tape tape;
+    Tensor z = start;
+    for (std::size_t i = 0; i < ops; i += 2) z = z * Real(0.999) + Real(0.001);
+    tape.backward(z);
+    return z;
+  };
+}
+
+/// Multi-head self-attention, a key mask from valid lengths, summed; backward to the weights and the input.
+Call multi_head_attention(std::size_t batch, std::size_t length, std::size_t width, std::size_t heads) {
+  struct State {
+    State(std::size_t width, std::size_t heads) : model(width, heads, rng, {.bias = false}) {}
+    Rng rng{0};
+    nn::MultiHeadAttention model;
+    Operands operands = model.parameters();
+    Index lengths;
+  };
+  auto state = std::make_shared<State>(width, heads);
+  const Parameter x = normal(state->rng, {batch, length, width});
+  state->operands.push_back(x);
+  state->lengths = Index(Shape{batch});
+  for (std::size_t i = 0; i < batch; ++i) {  // half of the keys, on average
+    state->lengths.data()[i] = static_cast<std::int64_t>((2 * i + 1) * length / (2 * batch));
+  }
+  return [state, x, length] {
+    for (Parameter& operand : state->operands) operand.zero_grad();
+    Tape tape;
+    const Tensor y = sum(state->model(x, {.mask = valid_lengths(state->lengths, length)}));
+    tape.backward(y);
+    return y;
+  };
+}
+
+/// Scaled dot-product attention alone, without a mask; heads lie side by side in the width.
+Call dot_product_attention(std::size_t batch, std::size_t length, std::size_t width, std::size_t heads) {
+  Rng rng(0);
+  const Shape shape{batch, length, width};
+  return forward_and_backward({normal(rng, shape), normal(rng, shape), normal(rng, shape)}, [heads](const Operands& p) {
+    return scaled_dot_product_attention(p[0], p[1], p[2], {.heads = heads});
+  });
 }
 
 Call softmax_rows() {
@@ -181,63 +248,14 @@ constexpr double arrays(int n) { return n * 4096.0 * 512 * sizeof(Real); }
 
 }  // namespace
 
-Call attention(std::size_t batch, std::size_t length, std::size_t width, std::size_t heads) {
-  struct State {
-    State(std::size_t width, std::size_t heads) : model(width, heads, rng, {.bias = false}) {}
-    Rng rng{0};
-    nn::MultiHeadAttention model;
-    Operands operands = model.parameters();
-    Index lengths;
-  };
-  auto state = std::make_shared<State>(width, heads);
-  const Parameter x = normal(state->rng, {batch, length, width});
-  state->operands.push_back(x);
-  state->lengths = Index(Shape{batch});
-  for (std::size_t i = 0; i < batch; ++i) {  // half of the keys, on average
-    state->lengths.data()[i] = static_cast<std::int64_t>((2 * i + 1) * length / (2 * batch));
-  }
-  return [state, x, length] {
-    for (Parameter& operand : state->operands) operand.zero_grad();
-    Tape tape;
-    const Tensor y = sum(state->model(x, {.mask = valid_lengths(state->lengths, length)}));
-    tape.backward(y);
-    return y;
-  };
-}
-
-Call language_model_step(const Sizes& sizes) {
-  auto state = std::make_shared<LanguageModelState>(sizes);
-  return [state] {
-    Tape tape;
-    const Tensor loss = cross_entropy(state->net(state->tokens), state->next);
-    tape.backward(loss);
-    (void)optim::clip_grad_norm(state->parameters, 1);
-    state->optimizer.step();
-    state->optimizer.zero_grad();
-    return loss;
-  };
-}
-
-Call scalar_ops(std::size_t ops) {
-  Parameter start(Tensor(1));
-  return [start, ops]() mutable {
-    start.zero_grad();
-    Tape tape;
-    Tensor z = start;
-    for (std::size_t i = 0; i < ops; i += 2) z = z * Real(0.999) + Real(0.001);
-    tape.backward(z);
-    return z;
-  };
-}
-
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> table = {
       {"nw_step", "training step of the Nadaraya-Watson regressor on 50 points", nw_step, true},
       {"tiny_1000ops", "1000 scalar ops, and backward", [] { return scalar_ops(1000); }},
       {"mha_d2l", "multi-head attention, (batch, length, width, heads) = (2,4,100,5), and backward",
-       [] { return attention(2, 4, 100, 5); }},
-      {"mha_mid", "the same at (32,64,256,8)", [] { return attention(32, 64, 256, 8); }},
-      {"mha_long", "the same at (4,512,512,8)", [] { return attention(4, 512, 512, 8); }},
+       [] { return multi_head_attention(2, 4, 100, 5); }},
+      {"mha_mid", "the same at (32,64,256,8)", [] { return multi_head_attention(32, 64, 256, 8); }},
+      {"mha_long", "the same at (4,512,512,8)", [] { return multi_head_attention(4, 512, 512, 8); }},
       {"gpt_cpu", "training step of a language model: batch 12, 64 tokens, 4 layers, 4 heads, width 128",
        [] { return language_model_step(kSmall); }, true},
       {"gpt_mid", "the same at batch 8, 256 tokens, 6 layers, 6 heads, width 384",
@@ -253,6 +271,21 @@ const std::vector<Workload>& workloads() {
       {"gemm_1024", "a product of 1024 x 1024 matrices", product},
   };
   return table;
+}
+
+std::optional<Workload> sized_workload(const std::string& name) {
+  const std::size_t colon = std::min(name.find(':'), name.size() - 1);
+  std::vector<std::size_t> n;
+  std::istringstream numbers(name.substr(colon + 1));
+  for (std::string number; std::getline(numbers, number, ',');) n.push_back(std::strtoull(number.c_str(), nullptr, 10));
+  const auto is = [&](const char* kind, std::size_t count) {
+    return name.substr(0, colon) == kind && n.size() == count;
+  };
+  const auto workload = [&](std::function<Call()> make) { return Workload{name, "", std::move(make)}; };
+  if (is("attention", 4)) return workload([n] { return dot_product_attention(n[0], n[1], n[2], n[3]); });
+  if (is("gpt", 5)) return workload([n] { return language_model_step({n[0], n[1], n[2], n[3], n[4]}); });
+  if (is("ops", 1)) return workload([n] { return scalar_ops(n[0]); });
+  return {};
 }
 
 const std::vector<Workload>& bandwidth_workloads() {

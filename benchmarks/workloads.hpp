@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace benchmarks {
 using Call = std::function<tapegrad::Tensor()>;
 
 struct Workload {
-  const char* name;
-  const char* about;
+  std::string name;
+  std::string about;
   std::function<Call()> make;
   bool trains = false;  // its losses must fall
   double bytes = 0;     // that must be read and written at least, where memory is the limit
@@ -26,16 +27,9 @@ const std::vector<Workload>& workloads();
 /// What only moves memory: a plain copy, and kernels to be compared with it. `bytes` says how much has to be moved.
 const std::vector<Workload>& bandwidth_workloads();
 
-/// The multi-head attention rows at any size.
-Call attention(std::size_t batch, std::size_t length, std::size_t width, std::size_t heads);
-
-/// The language model rows at any size: a training step.
-struct Sizes {
-  std::size_t batch, length, layers, heads, width;
-};
-Call language_model_step(const Sizes& sizes);
-
-/// A scalar through `ops` / 2 times z * 0.999 + 0.001, then backward.
-Call scalar_ops(std::size_t ops);
+/// A workload of any size, to see how cost grows: `attention:B,T,W,H` (scaled dot-product attention of H heads in width
+/// W, without a mask), `gpt:B,T,L,H,W` (training step of a language model of L layers) or `ops:N` (scalar ops), each
+/// with its backward pass. Null where the name is none of these; sizes that make no sense are refused when it is made.
+std::optional<Workload> sized_workload(const std::string& name);
 
 }  // namespace benchmarks

@@ -3,6 +3,7 @@
 set -euo pipefail
 program=$1/benchmarks/bench_train
 compare=$2/benchmarks/compare.py
+growth=$2/benchmarks/growth.py
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -37,6 +38,7 @@ refused "$program" no_such_row
 grep -q no_such_row stderr || fail "the unknown workload is not named"
 refused "$program" --threads 0
 refused "$program" --seconds x
+refused "$program" attention:1,2,3,2
 
 quick=(--windows 2 --seconds 0.005)
 run 0 "$program" --json "${quick[@]}" --threads 2 nw_step mha_d2l
@@ -45,7 +47,7 @@ if command -v python3 >/dev/null; then
 import json
 rows = [json.loads(line) for line in open("stdout")]
 assert [row["workload"] for row in rows] == ["nw_step", "mha_d2l"]
-assert all(row["threads"] == 2 and 0 < row["s"] <= row["median"] < 1 for row in rows)
+assert all(row["threads"] == 2 and row["mib"] >= 0 and 0 < row["s"] <= row["median"] < 1 for row in rows)
 END
 
   # Without the rivals: they are named, and our figures are there.
@@ -59,6 +61,15 @@ assert report["cpu"] and len(report["missing"]) == 2
 assert all(len(row["contenders"]["tapegrad"]["runs"]) == 2 and row["ratio"] is None for row in report["rows"])
 assert report["gb_s"]["copy_4096x512"] > 0
 END
+  run 0 python3 "$growth" --build "$build" --python "$work/none" --out bench --curves tape --rounds 1
+  python3 - <<'END' || fail "growth.json: the tape's overhead is not linear"
+import json
+tape = json.load(open("bench/growth.json"))["curves"]["tape"]
+assert tape["at"][0] == 1000 and len(tape["series"]["tapegrad"]) == len(tape["at"])
+assert 0.5 < tape["exponent_at_the_end"]["tapegrad"] < 1.5
+END
+
+  refused python3 "$growth" --build "$build" --curves no_such_curve
   refused python3 "$compare" --build "$build" --rows no_such_row
   refused python3 "$compare" --build "$work/no_such_folder"
   run 0 python3 "$compare" --help
