@@ -55,7 +55,7 @@ run() { # run PROGRAM ARGS...: what it prints goes to its NAME.txt, unless that 
   name=$(basename "$1")
   [ "$name.txt" -nt "$1" ] && return
   "$@" >"$name.new" 2>"$name.err" || { echo "docs: $* failed:" >&2; cat "$name.new" "$name.err" >&2; exit 1; }
-  mv "$name.new" "$name.txt"
+  sed '/^  \.\/[a-z_]*\.[a-z]*$/d' "$name.new" >"$name.txt" # the names of its files are left out
 }
 for program in "$build"/docs/programs/*; do
   if [ -x "$program" ] && [ -f "$program" ]; then run "$program"; fi
@@ -66,7 +66,8 @@ done
 run "$build/examples/multihead_attention" --out . --quiet
 run "$build/examples/sequence_models" --out . --quiet --quick --any-time
 for graph in *.dot; do dot -Tsvg "$graph" -o "${graph%.dot}.svg"; done
-cp ./*.txt ./*.svg "$source/generated"
+python3 "$OLDPWD/docs/benchmarks.py" "$build/bench" .
+cp ./*.txt ./*.svg ./*.md "$source/generated"
 
 # ---- the site ----
 cd "$OLDPWD"
