@@ -6,6 +6,8 @@
 #include "autograd/random.hpp"
 #include "autograd/state.hpp"
 #include "autograd/threads.hpp"
+#include "autograd/version.hpp"
+#include "autograd/watch.hpp"
 #include "nn/attention.hpp"
 #include "nn/causality.hpp"
 #include "nn/conv1d.hpp"

@@ -3,6 +3,7 @@
 #include "autograd/kernels.hpp"
 #include "autograd/ops.hpp"
 #include "autograd/shapes.hpp"
+#include "autograd/watch.hpp"
 
 namespace TAPEGRAD {
 namespace {
@@ -51,9 +52,15 @@ Scope::~Scope() {
   }
 }
 
+void Tape::replace_watcher(const Watcher* old, Watcher* watcher) noexcept {
+  for (Scope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    if (scope->tape_ != nullptr && scope->tape_->watcher_ == old) scope->tape_->watcher_ = watcher;
+  }
+}
+
 Tape* Tape::open() { return innermost == nullptr ? nullptr : innermost->tape_; }
 
-Tape::Tape() : Scope(this), id_(next_id++) {}
+Tape::Tape() : Scope(this), id_(next_id++), watcher_(Watcher::greet(*this)) {}
 
 Tape::~Tape() {
   restart();
@@ -80,6 +87,8 @@ void Tape::restart() noexcept {
   for (std::size_t i = steps_.size(); i-- > 0;) destroy(steps_[i]);
   steps_.clear();
   leaves_.clear();
+  std::erase_if(names_, [](const StepName& name) { return name.last != StepName::kOpen; });
+  for (StepName& name : names_) name.first = 0;
   while (chunks_.size() > 1) {
     pool_deallocate(chunks_.back(), kChunk);
     chunks_.pop_back();
@@ -100,6 +109,8 @@ Step* Tape::adopt(const Tensor& operand, const char* op) {
   cell.step = append<LeafStep>(operand);
   cell.tape = id_;
   leaves_.push_back(cell.step);
+  if (watched()) [[unlikely]]
+    tell(*cell.step, operand);
   return cell.step;
 }
 
@@ -209,7 +220,9 @@ void Tape::run(Step* last, const Tensor& seed, bool keep) {
     for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
       Step*& step = steps_[i];
       running = step->name;
-      if (step->adjoint != nullptr && step->runs) step->backward(*step->adjoint);
+      if (step->adjoint != nullptr && step->runs) {
+        watched() ? backward_watched(*step) : step->backward(*step->adjoint);
+      }
       if (step->retained) continue;
       if (keep) {
         pool_delete(std::exchange(step->adjoint, nullptr));
@@ -333,6 +346,7 @@ std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& x
 
 std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
   const Busy busy(busy_);
+  const NamedScope name("backward");
   std::vector<Tensor> gradients(last->index + std::size_t{1});
   gradients[last->index] = seed;
   for (std::size_t i = gradients.size(); i-- > 0;) {

@@ -25,6 +25,8 @@ struct Saved {
   Tensor array;
 };
 
+class Watcher;
+
 /// What a printed tape says about one operand of a step.
 struct OperandInfo {
   const Step* source;  // the step that made it, null for a constant
@@ -141,6 +143,19 @@ class Scope {
   Scope** list_;  // the innermost scope of the thread that opened it
 };
 
+/// A name for the steps from `first` on, until `last` if it has ended.
+struct StepName {
+  static constexpr std::uint32_t kOpen = UINT32_MAX;
+  const char* name;
+  std::uint32_t first;
+  std::uint32_t last = kOpen;
+};
+
+/// How much of a tape is shown.
+struct ShowOptions {
+  std::size_t depth = SIZE_MAX;  ///< names inside so many others are folded to one row or node; 0 folds the outermost
+};
+
 /// Records the ops of this thread from its construction on, unless a newer Tape or NoTape is open.
 class Tape : public Scope {
  public:
@@ -161,13 +176,19 @@ class Tape : public Scope {
   /// The number of recorded steps, leaves included.
   std::size_t size() const { return steps_.size(); }
 
-  /// Table of the steps: op, shapes in and out, and what each saved.
-  void print(std::ostream& out) const;
-  /// The steps as a graph in Graphviz's DOT language.
-  std::string to_dot() const;
+  /// Table of the steps: op, shapes in and out, and what each saved. A TapeView shows values and gradients too.
+  void print(std::ostream& out, const ShowOptions& options = {}) const;
+  /// The steps as a graph in Graphviz's DOT language, what a NamedScope named in a frame.
+  std::string to_dot(const ShowOptions& options = {}) const;
 
-  // For `record`:
+  // For `record`, NamedScope and TapeView:
   std::uint64_t id() const { return id_; }
+  bool watched() const { return watcher_ != nullptr; }
+  void tell(const Step& step, const Tensor& y) const;
+  void begin_name(const char* name);
+  void end_name() noexcept;
+  const PoolVector<StepName>& names() const { return names_; }
+  const Step& operator[](std::size_t i) const { return *steps_[i]; }
   /// The step that made this operand; null for a constant. A leaf gets a step of its own at its first use.
   Step* source(const Tensor& operand, const char* op) {
     const Cell& cell = operand.cell();
@@ -189,7 +210,11 @@ class Tape : public Scope {
   }
 
  private:
+  friend class Watcher;
   Step* adopt(const Tensor& operand, const char* op);
+  void backward_watched(Step& step) const;
+  /// What the old one watches on this thread, another watches.
+  static void replace_watcher(const Watcher* old, Watcher* watcher) noexcept;
   void* allocate(std::size_t bytes);
   void restart() noexcept;
   void destroy(Step*& step) noexcept;
@@ -207,13 +232,34 @@ class Tape : public Scope {
   PoolVector<Step*> steps_;
   PoolVector<Step*> leaves_;
   PoolVector<std::byte*> chunks_;
+  PoolVector<StepName> names_;
   std::size_t used_ = 0;
   bool busy_ = false;  // while steps run
+  Watcher* watcher_;   // null where nobody watches
 };
 
 /// While it lives, this thread records nothing, as if no tape were open; but a Tape made meanwhile records.
 struct NoTape : Scope {
   NoTape() : Scope(nullptr) {}
+};
+
+/// Names the steps that are recorded while it lives, on the tape that is open when it is made; names nest. The modules
+/// in nn name theirs, as `named_parameters` does.
+///
+///   NamedScope name("encoder");  // a name that outlives the tape and its views: a literal, say; none when null
+class NamedScope {
+ public:
+  explicit NamedScope(const char* name) : tape_(name == nullptr ? nullptr : Tape::open()) {
+    if (tape_ != nullptr) tape_->begin_name(name);
+  }
+  ~NamedScope() {
+    if (tape_ != nullptr && tape_ == Tape::open()) tape_->end_name();
+  }
+  NamedScope(const NamedScope&) = delete;
+  NamedScope& operator=(const NamedScope&) = delete;
+
+ private:
+  Tape* tape_;
 };
 
 // ---- record -------------------------------------------------------------------------------------------------------
@@ -507,6 +553,8 @@ Tensor record(const char* op, Tensor y, const Rule& rule, const Operands&... ope
     cell.tape = tape->id();
     cell.requires_grad = true;
     cell.leaf = false;
+    if (tape->watched()) [[unlikely]]
+      tape->tell(*cell.step, y);
   }
   return y;
 }

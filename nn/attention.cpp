@@ -86,6 +86,7 @@ AdditiveAttention::AdditiveAttention(std::size_t query_size, std::size_t key_siz
 
 Tensor AdditiveAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                      const std::optional<Mask>& mask) {
+  const NamedScope name = named_scope();
   require_sequences("AdditiveAttention", queries, keys, values);
   const Tensor features = tanh(unsqueeze(W_q(queries), 2) + unsqueeze(W_k(keys), 1));  // (B,Q,K,hidden)
   const Tensor scores = squeeze(w_v(features), 3);
@@ -94,6 +95,7 @@ Tensor AdditiveAttention::operator()(const Tensor& queries, const Tensor& keys, 
 
 Tensor DotProductAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                        const std::optional<Mask>& mask) {
+  const NamedScope name = named_scope();
   require_sequences("DotProductAttention", queries, keys, values);
   AttentionOptions options{.heads = 1};
   if (mask) options.mask = mask->rank() == 3 ? every_head(*mask) : *mask;
@@ -160,10 +162,12 @@ Tensor MultiHeadAttention::attend_to(const KeyValues& memory, const Tensor& quer
 
 Tensor MultiHeadAttention::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                       const AttentionOptions& options) {
+  const NamedScope name = named_scope();
   return attend_to(keys_and_values(keys, values), queries, options);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KeyValues& cache) {
+  const NamedScope name = named_scope();
   KeyValues all = keys_and_values(x, x);
   std::size_t before = 0;
   if (cache.keys.defined()) {

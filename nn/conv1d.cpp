@@ -15,6 +15,9 @@ Conv1d::Conv1d(std::size_t channels, std::size_t outputs, std::size_t kernel, Rn
   if (options.bias) bias = param("bias", rng.uniform({outputs}, -bound, bound));
 }
 
-Tensor Conv1d::operator()(const Tensor& x) { return conv1d(x, weight, bias, options_.stride, options_.padding); }
+Tensor Conv1d::operator()(const Tensor& x) {
+  const NamedScope name = named_scope();
+  return conv1d(x, weight, bias, options_.stride, options_.padding);
+}
 
 }  // namespace TAPEGRAD::nn

@@ -15,7 +15,10 @@ class Dropout : public Module {
   /// Whether elements are dropped now.
   bool active() const { return training() && p_ > 0; }
 
-  Tensor operator()(const Tensor& x) { return active() ? dropout(x, p_, rng_) : x; }
+  Tensor operator()(const Tensor& x) {
+    const NamedScope name = named_scope();
+    return active() ? dropout(x, p_, rng_) : x;
+  }
 
  private:
   double p_;

@@ -16,7 +16,10 @@ class Embedding : public Module {
   Embedding(std::size_t count, std::size_t width, Rng& rng, std::optional<std::int64_t> padding = {});
 
   /// Refuses an index outside 0 ... count-1.
-  Tensor operator()(const Index& index) const { return embedding(index, weight, padding_); }
+  Tensor operator()(const Index& index) const {
+    const NamedScope name = named_scope();
+    return embedding(index, weight, padding_);
+  }
 
   Parameter weight;
 

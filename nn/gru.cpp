@@ -14,6 +14,7 @@ GRU::GRU(std::size_t inputs, std::size_t hidden, Rng& rng) {
 }
 
 GRU::Result GRU::operator()(const Tensor& x, const Tensor& state) {
+  const NamedScope name = named_scope();
   const std::size_t hidden = weight_hh_l0.extent(1);
   require(x.rank() == 3 && x.extent(1) >= 1 && x.extent(2) == weight_ih_l0.extent(1), "GRU",
           "x must be (batch,steps,inputs) with at least one step", x.shape(), weight_ih_l0.shape());

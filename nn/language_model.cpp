@@ -49,12 +49,14 @@ Tensor LanguageModel::embed(const Index& tokens, std::size_t first) {
 }
 
 Tensor LanguageModel::operator()(const Index& tokens, const std::optional<Mask>& mask) {
+  const NamedScope name = named_scope();
   Tensor x = embed(tokens, 0);
   for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i](x, {.mask = mask, .causal = true});
   return head(norm(x));
 }
 
 Tensor LanguageModel::operator()(const Index& tokens, std::vector<KeyValues>& cache) {
+  const NamedScope name = named_scope();
   std::vector<KeyValues> longer = cache.empty() ? std::vector<KeyValues>(layers.size()) : cache;
   require(longer.size() == layers.size(), "LanguageModel", "the cache must have an entry for each layer", cache.size(),
           layers.size());

@@ -20,7 +20,10 @@ class LayerNorm : public Module {
       : LayerNorm(Shape{width}, eps, with_bias) {}
 
   /// Refuses an x whose last axes are not normalized_shape, and a negative eps.
-  Tensor operator()(const Tensor& x) const { return layer_norm(x, weight.shape(), weight, bias, eps_); }
+  Tensor operator()(const Tensor& x) const {
+    const NamedScope name = named_scope();
+    return layer_norm(x, weight.shape(), weight, bias, eps_);
+  }
 
   Parameter weight;
   Parameter bias;  // undefined without a bias
@@ -36,7 +39,10 @@ class RMSNorm : public Module {
       : weight(param("weight", ones({width}))), eps_(eps) {}
 
   /// Refuses an x whose last axis is not `width` wide, and a negative eps.
-  Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps_); }
+  Tensor operator()(const Tensor& x) const {
+    const NamedScope name = named_scope();
+    return rms_norm(x, weight, eps_);
+  }
 
   Parameter weight;
 

@@ -17,7 +17,10 @@ class Linear : public Module {
   explicit Linear(const Parameter& shared) : weight(param("weight", shared)) {}
 
   /// Refuses an x whose last axis is not `in` wide.
-  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+  Tensor operator()(const Tensor& x) const {
+    const NamedScope name = named_scope();
+    return linear(x, weight, bias);
+  }
 
   Parameter weight;
   Parameter bias;  // undefined without a bias

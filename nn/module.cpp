@@ -2,13 +2,24 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <mutex>
 #include <ostream>
+#include <set>
 
 namespace TAPEGRAD::nn {
 namespace {
 
-/// Where the next Module that this thread makes belongs.
+/// Where the next Module that this thread makes belongs, and its name.
 thread_local Module** place = nullptr;
+thread_local const char* place_name = nullptr;
+
+/// A copy of the name that lives to the program's end, as tapes need it; one for all modules of that name.
+const char* lasting(const std::string& name) {
+  static std::mutex mutex;
+  static auto& names = *new std::set<std::string>();  // never destroyed
+  const std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
+}
 
 bool among(const std::vector<Parameter>& parameters, const Parameter& parameter) {
   return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.same_as(parameter); });
@@ -17,7 +28,9 @@ bool among(const std::vector<Parameter>& parameters, const Parameter& parameter)
 }  // namespace
 
 Module::Module() {
-  if (place != nullptr) *std::exchange(place, nullptr) = this;
+  if (place == nullptr) return;
+  *std::exchange(place, nullptr) = this;
+  name_ = place_name;
 }
 
 Module::Entry& Module::add(const std::string& name) {
@@ -32,7 +45,10 @@ Parameter Module::param(const std::string& name, const Tensor& value) {
   return add(name).parameter = parameter;
 }
 
-void Module::announce(const std::string& name) { place = &add(name).module; }
+void Module::announce(const std::string& name) {
+  place = &add(name).module;
+  place_name = lasting(name);
+}
 
 void Module::withdraw(const std::string& name) noexcept {
   place = nullptr;
@@ -49,6 +65,12 @@ void Module::child(const std::string& name, Module& module) {
   require(&module != this, "Module", "a module can't be its own child", name);
   require(!module.contains(*this), "Module", "a child can't contain its parent", name);
   add(name).module = &module;
+  module.name_ = lasting(name);
+}
+
+void Module::item(const std::string& name, Module& module) {
+  child(name, module);
+  if (name_ != nullptr) module.name_ = lasting(std::string(name_).append(".").append(name));
 }
 
 void Module::collect(const std::string& prefix, std::vector<std::pair<std::string, Parameter>>& found) const {

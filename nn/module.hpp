@@ -4,7 +4,10 @@
 ///     nn::Linear hidden = child<nn::Linear>("hidden", 2, 8);
 ///     nn::Linear out = child<nn::Linear>("out", 8, 1);
 ///     Parameter scale = param("scale", ones({1}));
-///     Tensor operator()(const Tensor& x) { return scale * out(relu(hidden(x))); }
+///     Tensor operator()(const Tensor& x) {
+///       const NamedScope name = named_scope();  // for who looks at the tape; may be left out
+///       return scale * out(relu(hidden(x)));
+///     }
 ///   };
 #pragma once
 
@@ -57,6 +60,11 @@ class Module {
  protected:
   Module();
 
+  /// Names the steps of a call on the tape; the first line of `operator()`: `const NamedScope name = named_scope();`.
+  /// The name is the one that this was registered by, with the list's before it in a ModuleList; the outermost has
+  /// none.
+  NamedScope named_scope() const { return NamedScope(name_); }
+
   /// A new parameter: `Parameter weight = param("weight", value)`. Given another module's Parameter, it is that one,
   /// and both share it. Assigning to the member later does not replace what was registered here: change its
   /// mutable_value(). Refuses an empty name, one with a dot, and one that this module has already.
@@ -77,6 +85,9 @@ class Module {
   /// Registers a module that lives at least as long as this one. Refuses this one itself, and one that contains it.
   void child(const std::string& name, Module& module);
 
+  /// Registers an item of a list, whose own name goes before the item's.
+  void item(const std::string& name, Module& module);
+
  private:
   struct Entry {
     std::string name;
@@ -90,6 +101,7 @@ class Module {
   void collect(const std::string& prefix, std::vector<std::pair<std::string, Parameter>>& found) const;
 
   std::vector<Entry> entries_;
+  const char* name_ = nullptr;  // lives to the program's end
   bool training_ = true;
 };
 
@@ -102,7 +114,7 @@ class ModuleList : public Module {
   template <class... Args>
   M& add(Args&&... args) {
     modules_.push_back(std::make_unique<M>(std::forward<Args>(args)...));
-    child(std::to_string(modules_.size() - 1), *modules_.back());
+    item(std::to_string(modules_.size() - 1), *modules_.back());
     return *modules_.back();
   }
   std::size_t size() const { return modules_.size(); }

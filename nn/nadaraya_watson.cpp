@@ -11,6 +11,7 @@ NadarayaWatson::NadarayaWatson(std::size_t weights, Rng& rng) : w(param("w", rng
 }
 
 Tensor NadarayaWatson::operator()(const Tensor& queries, const Tensor& keys, const Tensor& values) {
+  const NamedScope name = named_scope();
   require(queries.rank() == 1 && keys.rank() == 2 && keys.extent(0) == queries.extent(0), "NadarayaWatson",
           "queries must be (n) and keys (n,m)", queries.shape(), keys.shape());
   require(values.shape() == keys.shape(), "NadarayaWatson", "values must have the keys' shape", values.shape(),

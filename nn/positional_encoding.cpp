@@ -67,6 +67,7 @@ PositionalEncoding::PositionalEncoding(std::size_t width, double p, Rng& rng) : 
 }
 
 Tensor PositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
+  const NamedScope name = named_scope();
   require_rows(x, width_, "PositionalEncoding");
   const std::size_t n = x.extent(-2);
   if (!table_.defined() || table_.extent(0) != n || table_offset_ != offset) {
@@ -83,6 +84,7 @@ LearnedPositionalEncoding::LearnedPositionalEncoding(std::size_t length, std::si
 }
 
 Tensor LearnedPositionalEncoding::operator()(const Tensor& x, std::int64_t offset) {
+  const NamedScope name = named_scope();
   require_rows(x, weight.extent(1), "LearnedPositionalEncoding");
   const std::size_t n = x.extent(-2);
   const std::size_t length = weight.extent(0);

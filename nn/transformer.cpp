@@ -54,11 +54,13 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionOptions& options) {
+  const NamedScope name = named_scope();
   const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, options); });
   return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, KeyValues& cache) {
+  const NamedScope name = named_scope();
   const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, cache); });
   return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
 }
@@ -69,6 +71,7 @@ TransformerEncoder::TransformerEncoder(const TransformerConfig& config, Rng& rng
 }
 
 Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionOptions& options) {
+  const NamedScope name = named_scope();
   Tensor y = x;
   for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, options);
   return norm ? (*norm)(y) : y;
@@ -86,6 +89,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config
 }
 
 Tensor TransformerDecoderLayer::run(const Tensor& x, const Part& self_attention, const Part& memory_attention) {
+  const NamedScope name = named_scope();
   Tensor y = add(x, norm1, self_attention);
   y = add(y, norm2, memory_attention);
   return add(y, norm3, [&](const Tensor& t) { return feed_forward(t); });
@@ -117,6 +121,7 @@ TransformerDecoder::TransformerDecoder(const TransformerConfig& config, Rng& rng
 }
 
 Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory, const DecoderMasks& masks) {
+  const NamedScope name = named_scope();
   Tensor y = x;
   for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, memory, masks);
   return norm ? (*norm)(y) : y;
@@ -130,6 +135,7 @@ std::vector<DecoderCache> TransformerDecoder::start(const Tensor& memory) {
 
 Tensor TransformerDecoder::operator()(const Tensor& x, std::vector<DecoderCache>& cache,
                                       const std::optional<Mask>& memory_mask) {
+  const NamedScope name = named_scope();
   require(cache.size() == layers.size(), "TransformerDecoder", "there must be a cache for each layer, from start()",
           cache.size(), layers.size());
   std::vector<DecoderCache> longer = cache;
@@ -152,6 +158,7 @@ Transformer::Transformer(const TransformerConfig& config, Rng& rng)
 
 Tensor Transformer::operator()(const Tensor& source, const Tensor& target, const std::optional<Mask>& source_mask,
                                const std::optional<Mask>& target_mask) {
+  const NamedScope name = named_scope();
   if (source_mask) {
     require(source_mask->rank() == 3 && source_mask->shape()[1] == 1, "Transformer", "the source mask must be (B,1,S)",
             source_mask->shape());

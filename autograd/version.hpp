@@ -1,0 +1,9 @@
+/// The version of the library, for `#if`. CMake reads it from here.
+#pragma once
+
+#define TAPEGRAD_VERSION_MAJOR 0
+#define TAPEGRAD_VERSION_MINOR 1
+#define TAPEGRAD_VERSION_PATCH 0
+#define TAPEGRAD_VERSION "0.1.0"
+/// 100 for 0.1.0: `#if TAPEGRAD_VERSION_NUMBER >= 200`.
+#define TAPEGRAD_VERSION_NUMBER (TAPEGRAD_VERSION_MAJOR * 10000 + TAPEGRAD_VERSION_MINOR * 100 + TAPEGRAD_VERSION_PATCH)
