@@ -1,27 +1,18 @@
 #include "examples/support/plot.hpp"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <memory>
 #include <mutex>
 #include <sstream>
-#include <stdexcept>
 
 #include "examples/support/csv.hpp"
 #include "examples/support/files.hpp"
 #include "examples/support/plot_parts.hpp"
-
-extern char** environ;
+#include "examples/support/tool.hpp"
 
 namespace examples {
 namespace {
@@ -388,70 +379,6 @@ std::string data_text(const HeatMaps& figure) {
   return out;
 }
 
-std::string find_gnuplot() {
-  const auto runs = [](const std::string& file) { return !file.empty() && access(file.c_str(), X_OK) == 0; };
-  if (const char* asked = std::getenv("GNUPLOT")) return runs(asked) ? asked : "";
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (runs(folder + "/gnuplot")) return folder + "/gnuplot";
-  }
-  return "";
-}
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-File nameless_file() {
-  File file(std::tmpfile(), std::fclose);
-  if (!file) throw std::runtime_error(std::string("cannot create a temporary file: ") + std::strerror(errno));
-  return file;
-}
-
-std::string content_of(const File& file) {
-  std::rewind(file.get());
-  std::string content;
-  char block[65536];
-  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get())) content.append(block, n);
-  return content;
-}
-
-// gnuplot's messages begin with the line of the script and a caret under the place; the last line says what is wrong.
-std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string last = "no message";
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find_first_not_of(" \t^") != std::string::npos) last = line;
-  }
-  return printable(last.substr(last.find_first_not_of(" \t")), 300);
-}
-
-// The picture comes from gnuplot's standard output: no file name is ever part of a script.
-std::string draw(const std::string& gnuplot, const std::string& commands) {
-  const File in = nameless_file(), out = nameless_file(), err = nameless_file();
-  if (std::fwrite(commands.data(), 1, commands.size(), in.get()) != commands.size() || std::fflush(in.get()) != 0) {
-    throw std::runtime_error(std::string("cannot write gnuplot's script: ") + std::strerror(errno));
-  }
-  std::rewind(in.get());
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, fileno(in.get()), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, fileno(out.get()), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, fileno(err.get()), STDERR_FILENO);
-  // -d: the user's own ~/.gnuplot must not change the pictures.
-  std::string name = gnuplot, defaults = "-d";
-  char* const arguments[] = {name.data(), defaults.data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, gnuplot.c_str(), &files, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) throw std::runtime_error("cannot start " + gnuplot + ": " + std::strerror(failed));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  const std::string picture = content_of(out);
-  if (status != 0 || picture.empty()) throw std::runtime_error("gnuplot failed: " + last_line(content_of(err)));
-  return picture;
-}
-
 std::string terminal(const std::string& kind, const Layout& layout) {
   const int scale = kind == "svg" ? 1 : 2;
   std::ostringstream out;
@@ -471,7 +398,7 @@ void say_once_that_gnuplot_is_missing() {
 template <class AnyFigure>
 std::vector<std::string> save_figure(const AnyFigure& figure, Layout layout, const std::string& path) {
   const std::string commands = script(figure, layout);
-  const std::string gnuplot = find_gnuplot();
+  const std::string gnuplot = find_tool("gnuplot", "GNUPLOT");
   if (gnuplot.empty()) {
     say_once_that_gnuplot_is_missing();
     write_file(path + ".csv", data_text(figure));
@@ -479,7 +406,8 @@ std::vector<std::string> save_figure(const AnyFigure& figure, Layout layout, con
   }
   std::vector<std::string> written;
   for (const std::string kind : {"svg", "png"}) {
-    std::string picture = draw(gnuplot, terminal(kind, layout) + commands);
+    // -d: the user's own ~/.gnuplot must not change the pictures.
+    std::string picture = output_of(gnuplot, {"-d"}, terminal(kind, layout) + commands);
     // A heat map's cells are pixels of an embedded image, which viewers would blur.
     const std::string image = "<image ";
     for (auto at = picture.find(image); kind == "svg" && at != std::string::npos; at = picture.find(image, at + 1)) {
