@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "autograd/threads.hpp"
+#include "examples/support/attention_maps.hpp"
 #include "examples/support/csv.hpp"
 #include "examples/support/program.hpp"
 #include "examples/support/show.hpp"
@@ -141,6 +142,7 @@ void show_heads(Retriever& net, const Options& options, Rng& rng, const std::str
   examples::HeatMaps figure{"What each head looks at, in two sets that are new to the net", "attention weight", {}, 0};
   figure.columns = heads == 1 ? sets : std::min<std::size_t>(heads, 4);
   Numbers on_right(heads);
+  std::vector<examples::AttentionMaps> saved(sets);
   for (std::size_t map = 0; map < sets * heads; ++map, weights += n * n) {
     const std::size_t set = map / heads, head = map % heads;
     examples::HeatMap drawn{
@@ -150,11 +152,17 @@ void show_heads(Retriever& net, const Options& options, Rng& rng, const std::str
       drawn.row_ticks.push_back(std::to_string(questions.keys.data()[set * n + i]));
     }
     drawn.column_ticks = drawn.row_ticks;
+    if (head == 0) {
+      saved[set] = {
+          text("set %zu", set + 1), drawn.row_ticks, drawn.row_ticks, heads, {weights, weights + heads * n * n}};
+    }
     figure.maps.push_back(drawn);
   }
   show(text("\nattention weight on the pair asked for, mean of two sets (all pairs alike: %.3f)", 1.0 / double(n)));
   for (std::size_t head = 0; head < heads; ++head) show(text("  head %zu: %.3f", head + 1, on_right[head]));
   draw(figure, out + "/multihead_heads");
+  examples::save_attention("What each head looks at when keys are asked for", saved, out + "/multihead_attention.json");
+  show("  " + out + "/multihead_attention.json");
 }
 
 /// Sets of several sizes, all unseen. Throws unless, at the size of training, attention is right at least as often as

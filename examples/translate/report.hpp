@@ -1,6 +1,7 @@
 // What the net has learned: scores, examples, and what each head looks at.
 #pragma once
 
+#include "examples/support/attention_maps.hpp"
 #include "examples/support/csv.hpp"
 #include "examples/support/show.hpp"
 #include "examples/translate/decode.hpp"
@@ -55,15 +56,21 @@ inline double show_scores(Translator& net, const Corpus& corpus, std::size_t lon
   return percent;
 }
 
-/// One figure, a row of maps for each layer, with a map for each head. Rows are queries, columns keys.
+/// One figure, a row of maps for each layer, with a map for each head. Rows are queries, columns keys. The maps are
+/// added to `saved` too.
 inline void draw_heads(const std::string& title, const std::vector<nn::Attention*>& layers, const Tokens& queries,
                        const Tokens& keys, const std::string& xlabel, const std::string& ylabel,
-                       const std::string& path) {
+                       const std::string& path, std::vector<examples::AttentionMaps>& saved) {
   examples::HeatMaps figure{title, "attention weight", {}, 0};
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const Tensor weights = layers[layer]->attention_weights();  // (1,heads,queries,keys)
     const Real* number = weights.value().data();
     figure.columns = weights.extent(1);
+    saved.push_back({text("%s, layer %zu", title.c_str(), layer + 1),
+                     queries,
+                     keys,
+                     weights.extent(1),
+                     {number, number + weights.size()}});
     for (std::size_t head = 0; head < weights.extent(1); ++head, number += queries.size() * keys.size()) {
       figure.maps.push_back({text("layer %zu, head %zu", layer + 1, head + 1),
                              xlabel,
@@ -110,10 +117,15 @@ inline void show_heads(Translator& net, const Corpus& corpus, std::size_t longes
   const Tokens source = ticks(corpus.source, batch.source), before = ticks(corpus.target, batch.input),
                written = ticks(corpus.target, batch.labels);
   show("\nattention while it translates '" + joined(pair.source, corpus.by_words ? " " : "") + "'");
-  draw_heads("Encoder self-attention", encoder, source, source, "looked at", "source", out + "/translate_encoder_self");
+  std::vector<examples::AttentionMaps> saved;
+  draw_heads("Encoder self-attention", encoder, source, source, "looked at", "source", out + "/translate_encoder_self",
+             saved);
   draw_heads("Decoder self-attention", decoder, written, before, "written before", "written next",
-             out + "/translate_decoder_self");
-  draw_heads("Cross-attention", cross, written, source, "source", "written next", out + "/translate_cross");
+             out + "/translate_decoder_self", saved);
+  draw_heads("Cross-attention", cross, written, source, "source", "written next", out + "/translate_cross", saved);
+  examples::save_attention("Attention while it translates '" + joined(pair.source, corpus.by_words ? " " : "") + "'",
+                           saved, out + "/translate_attention.json");
+  show("  " + out + "/translate_attention.json");
 }
 
 }  // namespace translate

@@ -33,7 +33,7 @@ for picture in training encoder_self decoder_self cross; do
   { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
 done
 extra=$(find "$folder/out" -type f ! -name 'translate_*.svg' ! -name 'translate_*.png' ! -name 'translate_*.csv' \
-  ! -name translate.safetensors)
+  ! -name translate_attention.json ! -name translate.safetensors)
 [[ -z $extra ]] || fail "left behind: $extra"
 
 # A saved model translates; a beam of 1 is greedy, a wider one finds the same easy answer.

@@ -18,7 +18,8 @@ drawn() {
     path=$folder/out/$prefix$picture
     { [[ -s $path.svg && -s $path.png ]] || [[ -s $path.csv ]]; } || fail "not drawn: $picture"
   done
-  extra=$(find "$folder/out" -type f ! -name "$prefix*.svg" ! -name "$prefix*.png" ! -name "$prefix*.csv")
+  extra=$(find "$folder/out" -type f ! -name "$prefix*.svg" ! -name "$prefix*.png" ! -name "$prefix*.csv" \
+    ! -name "$prefix*attention.json")
   [[ -z $extra ]] || fail "left behind: $extra"
 }
 
