@@ -65,7 +65,7 @@ for example in attention_cues attention_scoring nw_regression positional_encodin
 done
 run "$build/examples/multihead_attention" --out . --quiet
 run "$build/examples/sequence_models" --out . --quiet --quick --any-time
-for graph in *.dot; do dot -Tsvg "$graph" -o "${graph%.dot}.svg"; done
+for graph in *.dot; do dot -Tsvg -Grankdir=LR "$graph" -o "${graph%.dot}.svg"; done
 python3 "$OLDPWD/docs/benchmarks.py" "$build/bench" .
 cp ./*.txt ./*.svg ./*.md "$source/generated"
 

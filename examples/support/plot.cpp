@@ -90,8 +90,8 @@ std::string panel_begin(const Layout& layout, std::size_t panel, const std::stri
   const double right = left + layout.plot_width / layout.width(), bottom = top - layout.plot_height / layout.height();
   std::ostringstream out;
   out << "set lmargin at screen " << left << "\nset rmargin at screen " << right << "\nset tmargin at screen " << top
-      << "\nset bmargin at screen " << bottom << "\nset xlabel " << quoted(xlabel) << "\nset ylabel " << quoted(ylabel)
-      << "\nset label 2 " << quoted(title) << " at screen " << (left + right) / 2 << ", screen "
+      << "\nset bmargin at screen " << bottom << "\nset xlabel " << quoted(xlabel) << " offset 0,0.7\nset ylabel "
+      << quoted(ylabel) << "\nset label 2 " << quoted(title) << " at screen " << (left + right) / 2 << ", screen "
       << top + (layout.top - 14) / layout.height()
       << " center textcolor rgb '#222222'\nset tics nomirror out scale 0.5 textcolor rgb '#333333'\n";
   return out.str();
@@ -324,7 +324,7 @@ std::string script(const HeatMaps& figure, Layout& layout) {
   const Range range = colour_range(figure);
   std::ostringstream out;
   out << begin(layout, figure.title)
-      << "set ylabel offset -1,0\nset border 15 lc rgb '#555555' lw 0.7\nset palette defined ("
+      << "set ylabel offset 0,0\nset border 15 lc rgb '#555555' lw 0.7\nset palette defined ("
       << (range.low < 0 && range.high > 0 ? two_colours : light_to_dark) << ")\nset cbrange [" << number(range.low)
       << ":" << number(range.high) << "]\nunset colorbox\n";
   for (std::size_t p = 0; p < layout.panels; ++p) {
