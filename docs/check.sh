@@ -7,6 +7,6 @@ if ! command -v chromium >/dev/null; then
   sudo=
   [ "$(id -u)" = 0 ] || sudo='sudo -n'
   $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null
 fi
 "$build/docs-venv/bin/python" "$here/check.py" "$build/docs/html"

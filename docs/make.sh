@@ -21,7 +21,7 @@ if [ -n "$missing" ]; then
     echo "docs: installing what is missing:$missing"
     $sudo apt-get update -qq
     # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -qq -y --no-install-recommends $missing >/dev/null
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null
   else
     echo "docs: missing:$missing (Debian's names; MathJax 2 may lie elsewhere: MATHJAX=folder)" >&2
     exit 1
