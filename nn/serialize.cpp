@@ -1,13 +1,6 @@
 #include "nn/serialize.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,81 +8,12 @@
 #include <sstream>
 
 #include "nn/safetensors.hpp"
+#include "nn/write_file.hpp"
 
 namespace TAPEGRAD::nn {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// ".NAME.": how the names of the files beside `path` start. Hidden, and beside it because a rename is atomic only
-/// within one file system. "PID.N.tmp" follows.
-std::string start_of_names(const fs::path& path) {
-  std::string start = path.filename().string();
-  start.insert(start.begin(), '.');
-  return start += '.';
-}
-
-std::string name_beside(const fs::path& path) {
-  static std::atomic<unsigned> saves{0};
-  std::string name = start_of_names(path);
-  name.append(std::to_string(getpid())).append(".").append(std::to_string(saves++)).append(".tmp");
-  return (path.parent_path() / name).string();
-}
-
-/// Removes what programs that are no more left beside `path`.
-void remove_leftovers(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const std::string start = start_of_names(path);
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with(start) || !name.ends_with(".tmp")) continue;
-    pid_t writer = 0;
-    const auto [rest, bad] = std::from_chars(name.data() + start.size(), name.data() + name.size(), writer);
-    if (bad != std::errc() || *rest != '.' || writer <= 0) continue;
-    if (kill(writer, 0) != 0 && errno == ESRCH) unlink(at->path().c_str());
-  }
-}
-
-bool write_all(int file, const std::string& content) {
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t n = write(file, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-/// Makes a rename within the folder last. A file system that cannot is no failure.
-bool sync_folder(const fs::path& path) {
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return errno == EACCES;  // a folder that may be written but not read
-  const bool ok = fsync(file) == 0 || errno == EINVAL;
-  const int error = errno;
-  close(file);
-  errno = error;
-  return ok;
-}
-
-void write_file(const std::string& path, const std::string& content) {
-  const std::string temporary = name_beside(path);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  bool ok = file >= 0 && write_all(file, content) && fsync(file) == 0;
-  int error = errno;
-  if (file >= 0 && close(file) != 0 && ok) {
-    error = errno;
-    ok = false;
-  }
-  if (ok) {
-    ok = std::rename(temporary.c_str(), path.c_str()) == 0 && sync_folder(path);
-    error = errno;
-  }
-  if (ok) return;
-  if (file >= 0) unlink(temporary.c_str());
-  throw std::runtime_error("cannot write " + path + ": " + std::strerror(error));
-}
 
 bool same_bits(const Array& a, const Array& b) {
   return a.shape() == b.shape() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0);
@@ -153,11 +77,7 @@ void load_state(Rng& rng, const State& state) {
   rng.set_state(words);
 }
 
-void save_checkpoint(const std::string& path, const State& state) {
-  const std::string file = to_safetensors(state);
-  remove_leftovers(path);
-  write_file(path, file);
-}
+void save_checkpoint(const std::string& path, const State& state) { write_file(path, to_safetensors(state)); }
 
 State load_checkpoint(const std::string& path) {
   std::error_code error;

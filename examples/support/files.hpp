@@ -1,8 +1,10 @@
-// Files as every program writes them: whole or not at all.
+// Where programs write, and what they refuse.
 #pragma once
 
 #include <stdexcept>
 #include <string>
+
+#include "nn/write_file.hpp"
 
 namespace examples {
 
@@ -11,9 +13,7 @@ struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Writes `content` beside `path`, syncs it to the disk and renames it, so that `path` never holds half a file.
-/// Throws std::runtime_error (the old file is untouched) when that fails.
-void write_file(const std::string& path, const std::string& content);
+using tapegrad::write_file;
 
 /// Creates `folder` and those above it where missing, and proves by a probe file that one can write there.
 /// Throws BadInput when one cannot. Call it before the work starts.

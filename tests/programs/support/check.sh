@@ -23,6 +23,43 @@ drawn() {
   [[ -z $extra ]] || fail "left behind: $extra"
 }
 
+# wait_until CONDITION...: for at most half a minute.
+wait_until() {
+  local tries=0
+  until "$@"; do
+    ((tries++ < 3000)) || return 1
+    sleep 0.01
+  done
+}
+
+# survives_kills COUNT LOG ARGUMENTS...: killed that many times, each at a random moment of a run that saves every step,
+# the program goes on from its checkpoint each time, and ends with the losses that an unbroken run has in its LOG.
+survives_kills() {
+  local kills=$1 log=$2 saved last=$folder/last begin=() process status steps
+  shift 2
+  saved=$folder/killed/$(basename "$program").safetensors
+  saved_anew() { [[ -e $saved && ! $saved -ef $last ]] || ! kill -0 "$process" 2> /dev/null; }
+  for ((; kills > 0; --kills)); do
+    "$program" "$@" "${begin[@]}" --save-every 1 --out "$folder/killed" > /dev/null 2> "$folder/errors" &
+    process=$!
+    wait_until saved_anew || fail "no checkpoint came"
+    sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+    kill -KILL $process 2> /dev/null
+    wait $process 2> /dev/null
+    status=$?
+    [[ $status == 137 ]] || fail "not killed: exit $status, $(cat "$folder/errors")"
+    ln -f "$saved" "$last"  # what it holds is kept, so that the next one has another inode
+    begin=(--resume "$saved")
+  done
+  steps=$(($(wc -l < "$folder/killed/$log") + 10))
+  "$program" "$@" "${begin[@]}" --stop-at $steps --out "$folder/killed" > /dev/null 2> "$folder/errors" &&
+    "$program" "$@" --stop-at $steps --out "$folder/unbroken" > /dev/null 2>> "$folder/errors" ||
+    fail "after kills: exit $?, $(cat "$folder/errors")"
+  [[ $(wc -l < "$folder/unbroken/$log") == $((steps + 1)) ]] || fail "not $steps steps without a kill"
+  cmp "$folder/unbroken/$log" "$folder/killed/$log" || fail "after kills, the losses are others"
+  [[ -z $(find "$folder/killed" -name '.*') ]] || fail "kills left behind: $(ls -A "$folder/killed")"
+}
+
 # helps OPTION: --help shows the option.
 helps() {
   "$program" --help > "$folder/help" 2>&1 && grep -q -e "$1" "$folder/help" || fail "--help failed"
