@@ -115,8 +115,7 @@ void train(Training& training, const Tokens& start, const Options& options, cons
   const Settings& settings = training.settings;
   const std::size_t interval = std::max<std::size_t>(1, settings.steps / kMeasurements);
   const examples::Interrupt interrupt;
-  examples::Progress progress("step", settings.steps, common.quiet,
-                              {.tokens = settings.batch * settings.context, .done = training.step()});
+  examples::Progress progress("step", settings.steps, common.quiet, training.step());
   const auto enough = [&] { return training.done() || (options.stop_at > 0 && training.step() >= options.stop_at); };
   if (!enough()) progress.print("   step   loss   validation   it writes");
   for (bool stops = enough(); !stops;) {
@@ -133,7 +132,7 @@ void train(Training& training, const Tokens& start, const Options& options, cons
       training.save(options.save);
       write_log(training, common.out);
     }
-    progress.update(step, training.losses.back(), training.rate(step - 1));
+    progress.update(step, {training.losses.back(), training.rate(step - 1), settings.batch * settings.context});
   }
 }
 

@@ -100,7 +100,7 @@ Numbers train(Retriever& net, const std::string& name, const Options& options, R
     if (step % (options.steps / 5) == 0) {
       progress.print(text("  %s: step %zu, loss %.3g", name.c_str(), step, losses.back()));
     }
-    progress.update(step, losses.back());
+    progress.update(step, {.loss = losses.back()});
   }
   return losses;
 }

@@ -96,7 +96,7 @@ Numbers train(nn::NadarayaWatson& net, const Tensor& x, const Tensor& y, std::si
     }
     optimizer.zero_grad();
     progress.print(text("epoch %zu, loss %.6f", epoch, losses.back()));
-    progress.update(epoch, losses.back());
+    progress.update(epoch, {.loss = losses.back()});
   }
   losses.push_back(loss_now());
   return losses;

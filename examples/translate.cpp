@@ -17,12 +17,11 @@ struct Options {
   std::string pairs, save, load, resume;
   std::vector<std::string> texts;  // to translate
   std::size_t beam = 1;
-  int threads = 1;       // a net as small as the default one takes longer on several
-  std::size_t stop = 0;  // at which step; 0: when done
+  int threads = 1;  // a net as small as the default one takes longer on several
+  std::size_t save_every = 500;
+  std::size_t stop_at = 0;  // 0: when done
   Settings settings;
 };
-
-constexpr std::size_t kSaveEvery = 500;  // steps
 
 // ---- a saved model --------------------------------------------------------------------------------------------------
 
@@ -109,15 +108,15 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
 
 /// Trains to the end, or until stopped; returns whether it was the end.
 bool train(Training& training, const Options& options, const examples::Common& common) {
-  const Interruption interruption;
-  TrainingLine line(options.settings.steps, common.quiet);
+  const examples::Interrupt interrupt;
+  examples::Progress progress("step", options.settings.steps, common.quiet, training.step());
   bool stopped = false;
   while (!training.finished() && !stopped) {
     const std::size_t tokens = training.advance();
     const std::size_t step = training.step();
-    line.update(step, training.losses().back(), training.rate(step - 1), tokens);
-    stopped = interruption.asked() || step == options.stop;
-    if (!stopped && !training.finished() && step % kSaveEvery != 0) continue;
+    progress.update(step, {training.losses().back(), training.rate(step - 1), tokens});
+    stopped = interrupt.came() || step == options.stop_at;
+    if (!stopped && !training.finished() && step % options.save_every != 0) continue;
     nn::save_checkpoint(options.save, training.state());
     training.write_log(common.out + "/translate_log.csv");
   }
@@ -164,8 +163,8 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
   settings.check("--");
   Training training(settings, corpus);
   if (saved) load_training(training, *saved, path);
-  if (options.stop > 0 && options.stop <= training.step()) {
-    throw BadInput(text("--stop %zu: %s is past that step, at %zu", options.stop, path.c_str(), training.step()));
+  if (options.stop_at > 0 && options.stop_at <= training.step()) {
+    throw BadInput(text("--stop-at %zu: %s is past that step, at %zu", options.stop_at, path.c_str(), training.step()));
   }
   if (corpus.by_words) {
     show(text("%zu pairs to train on, %zu to test; %zu longer than %zu words are left out", corpus.pairs,
@@ -174,6 +173,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
   show(text("%zu steps of %zu pairs; %zu numbers to learn; %zu and %zu %s", settings.steps, settings.batch,
             training.net.parameter_count(), corpus.source.list().size(), corpus.target.list().size(),
             corpus.by_words ? "words" : "characters"));
+  if (!options.resume.empty()) show(text("going on after step %zu of %s", training.step(), path.c_str()));
   if (options.load.empty() && !train(training, options, common)) {
     return show(text("stopped after step %zu of %zu; to go on: --resume %s", training.step(), settings.steps,
                      options.save.c_str()));
@@ -208,7 +208,11 @@ int main(int argc, char** argv) {
             ->type_name("FILE");
         app.add_option("--resume", options.resume, "goes on with a training that was saved")->type_name("FILE");
         app.add_option("--load", options.load, "uses a saved model without training it further")->type_name("FILE");
-        app.add_option("--stop", options.stop, "saves after that step and ends, as Ctrl-C does")->type_name("STEP");
+        app.add_option("--save-every", options.save_every, "steps between saves")
+            ->check(CLI::Range(1, 10'000'000))
+            ->capture_default_str();
+        app.add_option("--stop-at", options.stop_at, "step to save after and to end, as by Ctrl-C")
+            ->check(CLI::Range(1, 10'000'000));
         options.settings.add_options(app);
       },
       [&](const examples::Common& common) { job(common, options, *command_line); });

@@ -79,8 +79,8 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   }
 }
 
-Progress::Progress(std::string what, std::size_t total, bool silent, const Steps& steps)
-    : what_(std::move(what)), total_(total), silent_(silent), steps_(steps) {
+Progress::Progress(std::string what, std::size_t total, bool silent, std::size_t done)
+    : what_(std::move(what)), total_(total), silent_(silent), done_(done) {
   const char* terminal = std::getenv("TERM");
   live_ = isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
   next_ = live_ ? start_ : start_ + std::chrono::seconds(5);
@@ -88,24 +88,25 @@ Progress::Progress(std::string what, std::size_t total, bool silent, const Steps
 
 Progress::~Progress() { finish(); }
 
-void Progress::update(std::size_t step, std::optional<double> loss, std::optional<double> learning_rate) {
+void Progress::update(std::size_t step, const Step& known) {
+  tokens_ += static_cast<double>(known.tokens);
   const Clock::time_point now = Clock::now();
   if (silent_ || now < next_) return;
   next_ = now + (live_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double speed = static_cast<double>(step - steps_.done) / std::max(seconds, 1e-9);
+  const double speed = static_cast<double>(step - done_) / std::max(seconds, 1e-9);
   char line[200], shown_loss[32] = "", shown_rate[32] = "", shown_speed[32] = "";
-  if (loss) std::snprintf(shown_loss, sizeof shown_loss, "  loss %.6g", *loss);
-  if (learning_rate) std::snprintf(shown_rate, sizeof shown_rate, "  rate %.3g", *learning_rate);
-  if (steps_.tokens > 0) {
-    std::snprintf(shown_speed, sizeof shown_speed, "  %.0f tokens/s", speed * static_cast<double>(steps_.tokens));
+  if (known.loss) std::snprintf(shown_loss, sizeof shown_loss, "  loss %.6g", *known.loss);
+  if (known.learning_rate) std::snprintf(shown_rate, sizeof shown_rate, "  rate %.3g", *known.learning_rate);
+  if (tokens_ > 0) {
+    std::snprintf(shown_speed, sizeof shown_speed, "  %.0f tokens/s", tokens_ / std::max(seconds, 1e-9));
   } else {
     std::snprintf(shown_speed, sizeof shown_speed, "  %.3g/s", speed);
   }
   std::snprintf(line, sizeof line, "%s %zu/%zu%s%s%s", what_.c_str(), step, total_, shown_loss, shown_rate,
                 shown_speed);
   std::string text = line;
-  if (step > steps_.done && step <= total_) {
+  if (step > done_ && step <= total_) {
     text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
   }
   // A longer line would wrap, and the next one could not overwrite it.

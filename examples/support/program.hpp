@@ -27,23 +27,24 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
         const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
         const Common& defaults = {});
 
-/// What a step of a training is made of, and how many were done before the program started.
-struct Steps {
-  std::size_t tokens = 0;  ///< in each step, for a speed in tokens/s; 0 for one in steps/s
-  std::size_t done = 0;
+/// What is known of a training's step; the line shows nothing else.
+struct Step {
+  std::optional<double> loss = {}, learning_rate = {};
+  std::size_t tokens = 0;  ///< that it learnt from: the speed is in tokens/s, or without them in steps/s
 };
 
 /// How far a long job is: on a terminal one live line on stderr (step, loss, learning rate, speed, time left), else a
 /// plain line on stderr every 5 seconds, or nothing at all when `silent`.
 class Progress {
  public:
-  Progress(std::string what, std::size_t total, bool silent = false, const Steps& steps = {});
+  /// `done` of the `total` steps were before the program started.
+  Progress(std::string what, std::size_t total, bool silent = false, std::size_t done = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `step` of `total` steps are done. Without a loss or a learning rate, none is shown.
-  void update(std::size_t step, std::optional<double> loss = {}, std::optional<double> learning_rate = {});
+  /// `step` of `total` steps are done. To be called after every step that has tokens.
+  void update(std::size_t step, const Step& known = {});
 
   /// Prints `text` as a line of its own on stdout, above the live line; nothing when `silent`.
   void print(const std::string& text);
@@ -56,7 +57,8 @@ class Progress {
   std::string what_;
   std::size_t total_;
   bool silent_;
-  Steps steps_;
+  std::size_t done_;
+  double tokens_ = 0;
   bool live_;
   bool shown_ = false;
   Clock::time_point start_ = Clock::now();

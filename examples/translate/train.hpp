@@ -1,12 +1,6 @@
 // Training that can be stopped at any step and goes on bit for bit.
 #pragma once
 
-#include <unistd.h>
-
-#include <chrono>
-#include <csignal>
-#include <iostream>
-
 #include "autograd/ops.hpp"
 #include "examples/support/csv.hpp"
 #include "examples/translate/model.hpp"
@@ -17,61 +11,6 @@
 #include "optim/schedule.hpp"
 
 namespace translate {
-
-/// While one is there, the first SIGINT (Ctrl-C) or SIGTERM is only noted; a second one ends the program.
-class Interruption {
- public:
-  Interruption() { set(note, SA_RESETHAND); }
-  ~Interruption() { set(SIG_DFL, 0); }
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
-  bool asked() const { return noted_ != 0; }
-
- private:
-  static void note(int) { noted_ = 1; }
-  static void set(void (*handler)(int), int flags) {
-    struct sigaction action = {};
-    action.sa_handler = handler;
-    action.sa_flags = flags;
-    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  }
-  static inline volatile std::sig_atomic_t noted_ = 0;
-};
-
-/// Step, loss, learning rate, tokens per second and time left: one live line on a terminal, else a plain one every 5
-/// seconds, on stderr.
-class TrainingLine {
- public:
-  TrainingLine(std::size_t total, bool silent) : total_(total), silent_(silent), live_(isatty(STDERR_FILENO) != 0) {}
-  ~TrainingLine() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  TrainingLine(const TrainingLine&) = delete;
-  TrainingLine& operator=(const TrainingLine&) = delete;
-
-  /// A step more is done, the `step`-th since the training began.
-  void update(std::size_t step, double loss, double rate, std::size_t tokens) {
-    ++done_;
-    tokens_ += static_cast<double>(tokens);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    if (silent_ || seconds < next_) return;
-    next_ = seconds + (live_ ? 0.1 : 5);
-    const auto left = static_cast<long>(seconds / static_cast<double>(done_) * static_cast<double>(total_ - step));
-    const std::string line = examples::text("step %zu/%zu  loss %.4f  rate %.2e  %.0f tokens/s  %ld:%02ld left", step,
-                                            total_, loss, rate, tokens_ / seconds, left / 60, left % 60);
-    std::cerr << (live_ ? "\r\033[K" : "") << line.substr(0, 79) << (live_ ? "" : "\n") << std::flush;
-    shown_ = live_;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::size_t total_;
-  bool silent_, live_;
-  bool shown_ = false;
-  Clock::time_point start_ = Clock::now();
-  double next_ = 5 * !live_, tokens_ = 0;
-  std::size_t done_ = 0;
-};
 
 /// A net and all that its training needs to go on.
 class Training {

@@ -74,9 +74,9 @@ awk -F'"?,"?' 'NR > 1 { ++seen[$1] } END { for (source in seen) if (seen[source]
   "$folder/held/translate_test.csv" || fail "a source is on both sides: $(cat "$folder/held/translate_test.csv")"
 
 # Stopped, and gone on with: the same log, the same file, byte for byte.
-"$program" "${small[@]}" --steps 160 --needed 95 --stop 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop: exit $?"
-grep -q 'stopped after step 70 of 160' "$folder/text" || fail "--stop: $(cat "$folder/text")"
-[[ $(wc -l < "$folder/part/translate_log.csv") == 71 ]] || fail "--stop: the log"
+"$program" "${small[@]}" --steps 160 --needed 95 --stop-at 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop-at: exit $?"
+grep -q 'stopped after step 70 of 160' "$folder/text" || fail "--stop-at: $(cat "$folder/text")"
+[[ $(wc -l < "$folder/part/translate_log.csv") == 71 ]] || fail "--stop-at: the log"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/part/translate.safetensors" --quiet --out "$folder/part" \
   > "$folder/text" 2>&1 || fail "--resume: exit $? and $(cat "$folder/text")"
 for file in log.csv test.csv; do
@@ -85,12 +85,9 @@ done
 cmp -s "$folder/whole/translate.safetensors" "$folder/part/translate.safetensors" || fail "--resume: another model"
 
 # SIGINT: the step is finished, the model saved, the exit code 0; and it goes on the same.
-"$program" "${small[@]}" --steps 100000 --out "$folder/signal" > "$folder/text" 2>&1 &
+"$program" "${small[@]}" --steps 100000 --save-every 50 --out "$folder/signal" > "$folder/text" 2>&1 &
 job=$!
-for _ in {1..300}; do  # it saves at step 500 by itself: then it is in the midst of its training
-  [[ -e $folder/signal/translate.safetensors ]] && break
-  sleep 0.1
-done
+wait_until test -e "$folder/signal/translate.safetensors" || fail "no checkpoint came"
 kill -INT $job
 wait $job
 status=$?
@@ -98,7 +95,9 @@ steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --resume .
 [[ $status == 0 && -n $steps && $(wc -l < "$folder/signal/translate_log.csv") == $((steps + 1)) ]] ||
   fail "SIGINT: exit $status and $(cat "$folder/text")"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/signal/translate.safetensors" --quiet --out "$folder/signal" \
-  --stop $((steps + 10)) > "$folder/text" 2>&1 || fail "--resume after SIGINT: exit $? and $(cat "$folder/text")"
+  --stop-at $((steps + 10)) > "$folder/text" 2>&1 || fail "--resume after SIGINT: exit $? and $(cat "$folder/text")"
+
+survives_kills 5 translate_log.csv "${small[@]}" --dropout 0.1 --steps 100000
 
 # What was not learned is said.
 "$program" "${small[@]}" --steps 2 --needed 95 --out "$folder/short" > "$folder/text" 2> "$folder/errors"
@@ -136,7 +135,7 @@ refused 'no such file' --pairs "$folder/missing"
 refused 'not a file' --pairs "$folder"
 refused 'nothing to translate' --translate ' '
 refused 'heads' --heads 5
-refused 'past that step' --resume "$model" --stop 700
+refused 'past that step' --resume "$model" --stop-at 700
 refused 'learning-rate' --learning-rate nan
 refused 'exclude' --load a --resume b
 for bad in '--width 3' '--steps 0' '--steps -1' '--beam 0' '--nonsense' '--out /dev/null/x' '--save /dev/null/x/y'; do
