@@ -1,6 +1,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 BENCH_ARGS ?=
+PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 
@@ -10,7 +11,7 @@ cpp_files = find *.hpp autograd nn optim examples tests benchmarks docs -name '*
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build bench bench-growth rivals docs docs-test format lint sanitize clean
+.PHONY: help run test build install bench bench-growth rivals docs docs-test format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -23,6 +24,11 @@ test: ## Every test, in float and in double
 	$(call setup,$(BUILD))
 	$(call make_targets,$(BUILD)) all
 	cd $(BUILD) && ctest --output-on-failure
+
+install: ## Both libraries, their headers, and what find_package and pkg-config read, under PREFIX (/usr/local)
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) tapegrad tapegrad_double
+	cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))"
 
 build: ## The library and the example programs
 	$(call setup,$(BUILD))

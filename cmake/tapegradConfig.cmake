@@ -1,0 +1,11 @@
+# find_package(tapegrad 0.1): the targets tapegrad::tapegrad (Real is float) and, if it was built, tapegrad::double.
+include("${CMAKE_CURRENT_LIST_DIR}/need.cmake")
+set(missing "")
+need_arrays()
+if(missing)
+  list(JOIN missing " " missing)
+  set(tapegrad_FOUND FALSE)
+  set(tapegrad_NOT_FOUND_MESSAGE "its headers need ${missing}: say where with CMAKE_PREFIX_PATH")
+  return()
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/tapegradTargets.cmake")

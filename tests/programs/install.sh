@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# A project outside the tree uses the installed libraries: found by CMake and by pkg-config, compiled by g++ and clang,
+# for this machine and for any, with the static libraries and with the shared one. Arguments: the build and the source
+# folder.
+source "$(dirname "$0")/support/check.sh" "$2/tests/consumer" || exit 1
+build=$1 source=$2 prefix=$folder/prefix
+found_in=$(sed -n 's/^CMAKE_PREFIX_PATH:[^=]*=//p' "$build/CMakeCache.txt")  # where the user has xtensor, say
+
+cp -r "$program" "$folder/consumer"
+cmake --install "$build" --prefix "$prefix" > "$folder/log" 2>&1 || fail "install: $(tail -3 "$folder/log")"
+for file in include/tapegrad/tapegrad.hpp include/tapegrad/autograd/tape.hpp include/tapegrad/optim/adam.hpp; do
+  [[ -f $prefix/$file ]] || fail "not installed: $file"
+done
+grep -rl "$source" "$prefix" --include='*.cmake' --include='*.pc' && fail "these name the source folder"
+
+compilers=(g++)
+clang=$(compgen -c clang++ | grep -E '^clang\+\+(-[0-9]+)?$' | sort -V | tail -1)
+if [[ -n $clang ]]; then compilers+=("$clang"); else echo "install: no clang++ here: the consumer is built by g++ only"; fi
+
+# consumer NAME COMPILER PREFIX FLAGS...: configured, built and run.
+consumer() {
+  local name=$1 compiler=$2 from=$3
+  shift 3
+  local out=$folder/$name
+  cmake -S "$folder/consumer" -B "$out" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$from;$found_in" \
+    -DCMAKE_CXX_FLAGS="-O1 -Wall -Wextra -Werror $*" > "$folder/log" 2>&1 &&
+    cmake --build "$out" --parallel 2 > "$folder/log" 2>&1 || fail "$name: $(tail -20 "$folder/log")"
+  local ran=0
+  for made in "$out/training" "$out/inside_xtensor"; do
+    [[ -x $made ]] || continue
+    "$made" > "$folder/said" 2>&1 || fail "$name: ${made##*/}: exit $? and $(cat "$folder/said")"
+    ran=$((ran + 1))
+  done
+  [[ $ran -gt 0 ]] || fail "$name: nothing was built"
+}
+
+for compiler in "${compilers[@]}"; do
+  consumer "static_${compiler%%+*}" "$compiler" "$prefix"  # without -march=native, which the libraries may have
+done
+
+# By pkg-config, and for this machine's processor.
+if command -v pkg-config > /dev/null; then
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tapegrad.pc)")
+  export PKG_CONFIG_PATH LC_ALL=C
+  [[ $(pkg-config --modversion tapegrad) == "$(sed -n 's/.*TAPEGRAD_VERSION "\(.*\)"/\1/p' \
+    "$source/autograd/version.hpp")" ]] || fail "pkg-config's version is not the header's"
+  # shellcheck disable=SC2046
+  g++ -std=c++20 -O1 -march=native -Wno-maybe-uninitialized "$folder/consumer/inside_xtensor.cpp" -o "$folder/by_pkg" \
+    $(pkg-config --cflags --libs tapegrad-double) > "$folder/log" 2>&1 && "$folder/by_pkg" > "$folder/log" 2>&1 ||
+    fail "pkg-config: $(tail -5 "$folder/log")"
+
+  # Float where double was meant is a link error, not a wrong number.
+  printf '#include <tapegrad/tapegrad.hpp>\nint main() { return int(tapegrad::ones({1}).size()) - 1; }\n' > "$folder/mixed.cpp"
+  # shellcheck disable=SC2046
+  g++ -std=c++20 -O0 $(pkg-config --cflags tapegrad) "$folder/mixed.cpp" -o "$folder/mixed" \
+    $(pkg-config --libs tapegrad-double) > "$folder/log" 2>&1 && fail "a float program was linked with the double library"
+  grep -q 'undefined reference' "$folder/log" || fail "float and double: $(tail -3 "$folder/log")"
+else
+  echo "install: no pkg-config here: its files are not tried"
+fi
+
+# The shared library, of float alone and quickly compiled: what is tried is that it is whole. It is for any processor, and
+# the consumer for this one, the other way round than above.
+cmake -S "$source" -B "$folder/shared" -DBUILD_SHARED_LIBS=ON -DTAPEGRAD_DOUBLE=OFF -DTAPEGRAD_TESTS=OFF \
+  -DTAPEGRAD_EXAMPLES=OFF -DTAPEGRAD_BENCHMARKS=OFF -DTAPEGRAD_NATIVE=OFF -DCMAKE_BUILD_TYPE=None \
+  -DCMAKE_CXX_FLAGS=-O0 -DCMAKE_PREFIX_PATH="$found_in" > "$folder/log" 2>&1 &&
+  cmake --build "$folder/shared" --parallel "$(nproc)" > "$folder/log" 2>&1 &&
+  cmake --install "$folder/shared" --prefix "$folder/shared_prefix" > "$folder/log" 2>&1 ||
+  fail "shared: $(grep -m 3 'rror' "$folder/log")"
+[[ -n $(find "$folder/shared_prefix" -name libtapegrad.so -type l) ]] || fail "no shared library was installed"
+for compiler in "${compilers[@]}"; do
+  consumer "shared_${compiler%%+*}" "$compiler" "$folder/shared_prefix" -march=native
+done
+exit $failures
