@@ -59,6 +59,20 @@ else
   echo "install: no pkg-config here: its files are not tried"
 fi
 
+# As a part of another project, the same source compiles.
+mkdir "$folder/part"
+cat > "$folder/part/CMakeLists.txt" << END
+cmake_minimum_required(VERSION 3.22)
+project(part LANGUAGES CXX)
+add_subdirectory("$source" tapegrad)
+add_executable(part "$folder/consumer/training.cpp")
+target_link_libraries(part tapegrad::tapegrad)
+END
+cmake -S "$folder/part" -B "$folder/part/build" -G 'Unix Makefiles' -DCMAKE_CXX_FLAGS=-O0 \
+  -DCMAKE_PREFIX_PATH="$found_in" > "$folder/log" 2>&1 && make -C "$folder/part/build" help > "$folder/log" 2>&1 &&
+  make -C "$folder/part/build" "$(sed -n 's/^\.\.\. \(.*training\)\.o$/\1.o/p' "$folder/log")" > "$folder/log" 2>&1 ||
+  fail "add_subdirectory: $(tail -5 "$folder/log")"
+
 # The shared library, of float alone and quickly compiled: what is tried is that it is whole. It is for any processor, and
 # the consumer for this one, the other way round than above.
 cmake -S "$source" -B "$folder/shared" -DBUILD_SHARED_LIBS=ON -DTAPEGRAD_DOUBLE=OFF -DTAPEGRAD_TESTS=OFF \
