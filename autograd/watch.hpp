@@ -107,7 +107,7 @@ class CheckFinite : public Watcher {
 ///
 /// Backward time is that of the rules themselves. Forward time is what has passed since the step before (or since the
 /// tape was opened, or its last rule ended), so that it includes what the program did in between: what needs no
-/// gradient, say. Watching makes both longer, by some 100 ns a step.
+/// gradient, say. Watching makes both longer, by some 150 ns a step.
 class Profile : public Watcher {
  public:
   struct Row {
