@@ -8,7 +8,6 @@ using Numbers = xt::xarray<double>;
 
 // ---- what was there before ------------------------------------------------------------------------------------------
 
-// [before]
 /// Minus the log-likelihood of a logistic regression, with a penalty: x (n,d), labels y (n) of -1 and 1, weights w (d).
 /// It is a template and calls `sum`, `log` and `exp` by their plain names, so that it takes any kind of array.
 template <class A>
@@ -37,11 +36,9 @@ int minimise(F f, G gradient, Numbers& w) {
   }
   return 1000;
 }
-// [/before]
 
 // ---- what is new ----------------------------------------------------------------------------------------------------
 
-// [gradient]
 /// d loss / d w.
 Numbers gradient_of_loss(const Numbers& x, const Numbers& y, const Numbers& w) {
   using namespace tapegrad;
@@ -50,11 +47,9 @@ Numbers gradient_of_loss(const Numbers& x, const Numbers& y, const Numbers& w) {
   tape.backward(loss<Tensor>(x, y, leaf));
   return leaf.grad();
 }
-// [/gradient]
 
 // ---- the program ----------------------------------------------------------------------------------------------------
 
-// [program]
 int main() {
   const std::size_t n = 200, d = 3;
   tapegrad::Rng rng(0);
@@ -85,4 +80,3 @@ int main() {
   const bool near = xt::amax(xt::abs(w - truth))() < 0.5;
   return error < 1e-6 && left < 1e-6 && near ? 0 : 1;
 }
-// [/program]
