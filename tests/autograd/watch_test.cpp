@@ -2,6 +2,7 @@
 
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "autograd/ops.hpp"
 #include "nn/transformer.hpp"
@@ -269,10 +270,8 @@ TEST_CASE("a profile counts calls, bytes and time by op over many tapes", "[watc
 TEST_CASE("a profile leaves out what happens between tapes", "[watch]") {
   const Parameter x(Tensor{1, 2});
   Profile profile;
-  const auto busy = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-  while (std::chrono::steady_clock::now() < busy) {
-  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   Tape tape;
   exp(x);
-  CHECK(profile.rows().at("exp").forward < 0.02);
+  CHECK(profile.rows().at("exp").forward < 0.4);
 }
