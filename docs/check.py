@@ -14,7 +14,7 @@ from playwright.async_api import async_playwright
 
 ROOT = Path(sys.argv[1]).resolve()
 VIEWS = {"wide": ((1280, 900), "light"), "phone": ((390, 844), "dark")}
-AT_ONCE = 4
+AT_ONCE = 2
 
 # What a page has: links, ids, formulas without a drawing, pictures without content, and what sticks out at the right.
 LOOK = """() => {
@@ -57,11 +57,11 @@ class Site:
         page.on("pageerror", lambda error: fault(f"script: {error}"))
         page.on("requestfailed", lambda request: fault(f"not loaded: {request.url}"))
         page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else fault(f"fetched: {request.url}"))
-        await page.goto(page_file.as_uri())
+        await page.goto(page_file.as_uri(), timeout=120000)
         try:
-            await page.wait_for_function(WAIT, timeout=30000)
+            await page.wait_for_function(WAIT, timeout=120000)
         except Exception:
-            fault("formulas are not drawn in 30 s")
+            fault("formulas are not drawn in 2 minutes")
         found = await page.evaluate(LOOK)
         for text in found["undrawn"]:
             fault(f"formula not drawn: {text!r}")

@@ -60,12 +60,14 @@ run() { # run PROGRAM ARGS...: what it prints goes to its NAME.txt, unless that 
 for program in "$build"/docs/programs/*; do
   if [ -x "$program" ] && [ -f "$program" ]; then run "$program"; fi
 done
-for example in attention_cues attention_scoring nw_regression positional_encoding translate; do
+for example in attention_cues attention_scoring nw_regression positional_encoding translate seeing_the_tape; do
   run "$build/examples/$example" --out . --quiet --quick
 done
 run "$build/examples/multihead_attention" --out . --quiet
 run "$build/examples/sequence_models" --out . --quiet --quick --any-time
-for graph in *.dot; do dot -Tsvg -Grankdir=LR "$graph" -o "${graph%.dot}.svg"; done
+dot -Tsvg -Grankdir=LR tape_from_inside.dot -o tape_from_inside.svg
+"$build/examples/attention_view" translate_attention.json --out . >attention_view.txt
+cp attention_view.html "$source/_static"
 python3 "$OLDPWD/docs/benchmarks.py" "$build/bench" .
 cp ./*.txt ./*.svg ./*.md "$source/generated"
 
