@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 60.0))
       ->capture_default_str();
   app.add_flag("--json", json,
-               "one JSON object a line: workload, threads, s (seconds of one call), median, and mib (MiB by which "
+               "one JSON object a line: workload, threads, s (seconds of one call), median, cpu (the processor's "
+               "seconds), mib (MiB by which "
                "memory grew at most; of the first workload only)");
   app.add_flag("--bandwidth", bandwidth, "the workloads that only move memory, with GB/s, beside a plain copy");
   app.add_flag("--list", list, "list the workloads and stop");
@@ -85,8 +86,8 @@ int main(int argc, char** argv) {
     }
     const double rate = workload.bytes / times.least * 1e-9;
     if (json) {
-      std::printf("{\"workload\": \"%s\", \"threads\": %d, \"s\": %.9g, \"median\": %.9g, \"mib\": %.4g", name.c_str(),
-                  threads, times.least, times.median, times.mib);
+      std::printf("{\"workload\": \"%s\", \"threads\": %d, \"s\": %.9g, \"median\": %.9g, \"cpu\": %.9g, \"mib\": %.4g",
+                  name.c_str(), threads, times.least, times.median, times.cpu, times.mib);
       if (bandwidth) std::printf(", \"gb_s\": %.4g", rate);
       std::printf("}\n");
     } else {

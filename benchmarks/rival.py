@@ -50,8 +50,7 @@ def time_all(workloads, options, wait):
     for name in map(str.strip, sys.stdin) if names == ["-"] else names:
         if name not in calls:
             calls[name] = workloads[name]() if name in workloads else sized(workloads, name)
-        least, median, mib = time_call(name, calls[name], options, wait)
-        line = {"workload": name, "threads": options.threads, "s": least, "median": median, "mib": mib}
+        line = {"workload": name, "threads": options.threads, **measure(name, calls[name], options, wait)}
         print(json.dumps(line), flush=True)
 
 
@@ -60,8 +59,8 @@ def sized(workloads, name):
     return workloads[kind](*map(int, sizes.split(",")))
 
 
-def time_call(name, call, options, wait):
-    """Least and median of the windows' means, in seconds, and growth of memory, as bench_train takes them."""
+def measure(name, call, options, wait):
+    """Least and median of the windows' means, in seconds, least CPU time, growth of memory: as bench_train takes them."""
 
     def window(calls):
         start = time.perf_counter()
@@ -79,11 +78,14 @@ def time_call(name, call, options, wait):
         spent += window(1)[0]
         calls += 1
     per_window = max(1, int(calls * options.seconds / spent))
-    times = []
+    times, cpu = [], []
     for _ in range(options.windows):
+        used = time.process_time()
         seconds, last = window(per_window)
         times.append(seconds / per_window)
+        cpu.append((time.process_time() - used) / per_window)
     if name in TRAINS and not last.item() < 1.001 * first_loss:  # it may have been as low as it gets
         sys.exit(f"{sys.argv[0]}: {name}: the loss did not fall")
     times.sort()
-    return times[0], times[len(times) // 2], status_mib("VmHWM") - resident
+    mib = status_mib("VmHWM") - resident
+    return {"s": times[0], "median": times[len(times) // 2], "cpu": min(cpu), "mib": mib}

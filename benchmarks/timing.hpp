@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "benchmarks/workloads.hpp"
@@ -22,6 +24,7 @@ inline double status_mib(const std::string& key) {
 
 struct Times {
   double least, median;  // of the windows' means, in seconds
+  double cpu;            // the least, of the processor's seconds
   double mib;            // by which the peak was above what was resident before the first call
   tapegrad::Tensor first, last;
 };
@@ -43,10 +46,13 @@ inline Times time_call(const Call& call, int windows, double seconds) {
   while (since(warm_up) < seconds / 2);
   const int per_window = std::max(1, static_cast<int>(calls * seconds / since(warm_up)));
   std::vector<double> means;
+  times.cpu = std::numeric_limits<double>::infinity();
   for (int window = 0; window < windows; ++window) {
+    const std::clock_t used = std::clock();
     const auto start = Clock::now();
     for (int i = 0; i < per_window; ++i) times.last = call();
     means.push_back(since(start) / per_window);
+    times.cpu = std::min(times.cpu, static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC / per_window);
   }
   std::sort(means.begin(), means.end());
   times.least = means.front();

@@ -47,7 +47,7 @@ if command -v python3 >/dev/null; then
 import json
 rows = [json.loads(line) for line in open("stdout")]
 assert [row["workload"] for row in rows] == ["nw_step", "mha_d2l"]
-assert all(row["threads"] == 2 and row["mib"] >= 0 and 0 < row["s"] <= row["median"] < 1 for row in rows)
+assert all(row["threads"] == 2 and row["mib"] >= 0 and 0 < row["s"] <= row["median"] < 1 and row["cpu"] > 0 for row in rows)
 END
 
   # Without the rivals: they are named, and our figures are there.
