@@ -6,10 +6,19 @@ import sys
 from pathlib import Path
 
 bench, out = Path(sys.argv[1]), Path(sys.argv[2])
+NAMES = {"torch": "PyTorch", "jax": "JAX"}
 
 
 def milliseconds(figures):
     return f"{1e3 * figures['least']:.3g}"
+
+
+def picture(name, text):
+    """The picture, where the benchmark has drawn it."""
+    if not (bench / name).exists():
+        return ""
+    shutil.copy(bench / name, out)
+    return f"\n![{text}](/generated/{name})\n"
 
 
 def page():
@@ -19,14 +28,14 @@ def page():
     report = json.loads((bench / "bench.json").read_text())
     tapegrad = report["tapegrad"]
     yield f"Measured on: {report['cpu']}, {report['cores']} cores; tapegrad {tapegrad['version']} ({tapegrad['compiler']}; {tapegrad['blas']})"
-    yield "; " + ", ".join(f"{name} {version}" for name, version in report["versions"].items()) + "."
+    yield "; " + ", ".join(f"{NAMES[name]} {version}" for name, version in report["versions"].items()) + "."
     for line in report["missing"]:
         yield f"\n\n{line}"
     for threads in sorted({row["threads"] for row in report["rows"]}):
         rows = [row for row in report["rows"] if row["threads"] == threads]
         rivals = [name for name in report["versions"] if any(name in row["contenders"] for row in rows)]
         yield f"\n\n## {'One core' if threads == 1 else f'All {threads} cores'}\n\n"
-        yield "| workload | ours, ms | " + "".join(f"{name}, ms | ratio | " for name in rivals) + "\n"
+        yield "| workload | ours, ms | " + "".join(f"{NAMES[name]}, ms | ratio | " for name in rivals) + "\n"
         yield "|---|--:|" + "--:|--:|" * len(rivals) + "\n"
         for row in rows:
             yield f"| `{row['workload']}` | {milliseconds(row['contenders']['tapegrad'])} | "
@@ -34,14 +43,15 @@ def page():
                 figures = row["contenders"].get(name)
                 yield f"{milliseconds(figures)} | {figures['ratio']:.2f} | " if figures else "– | – | "
             yield "\n"
-        picture = f"ratios_{'one' if threads == 1 else 'all'}.svg"
-        if (bench / picture).exists():
-            shutil.copy(bench / picture, out)
-            yield f"\n![How many times longer each rival takes than tapegrad, by workload](/generated/{picture})\n"
+        yield picture(f"ratios_{'one' if threads == 1 else 'all'}.svg", "How many times longer each rival takes than tapegrad, by workload")
+    if report.get("mib", {}).keys() >= {"torch"}:
+        yield f"\nMemory of `gpt_mid`, as growth over what was resident before the first step: {report['mib']['tapegrad']:.0f} MiB, PyTorch {report['mib']['torch']:.0f} MiB.\n"
     if "gb_s" in report:
         yield "\n## Row kernels beside a plain copy\n\nGB/s on one core, and in parts of a copy's.\n\n| kernel | GB/s | of a copy |\n|---|--:|--:|\n"
         for name, rate in report["gb_s"].items():
             yield f"| `{name}` | {rate:.2f} | {rate / report['gb_s']['copy_4096x512']:.2f} |\n"
+    yield picture("growth_tape.svg", "How the cost of a step grows with the number of ops on the tape")
+    yield picture("growth_batch.svg", "How the cost of a step grows with the batch")
 
 
 (out / "benchmarks.md").write_text("".join(page()))
