@@ -68,7 +68,9 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null;
     apt update -qq
     # shellcheck disable=SC2046,SC2086
     if apt install -qq -y --no-install-recommends $(column 3 $missing); then
-        apt install -qq -y --no-install-recommends gnuplot-nox || echo "setup: no gnuplot here; pictures become tables"
+        for extra in gnuplot-nox libdnnl-dev; do # pictures, faster float products
+            apt install -qq -y --no-install-recommends $extra || echo "setup: no $extra here; going on without it"
+        done
         if configure "$@"; then exit 0; fi
     fi
 fi

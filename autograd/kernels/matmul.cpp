@@ -1,4 +1,7 @@
 #include <cblas.h>
+#ifdef TAPEGRAD_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
 
 #include <limits>
 
@@ -76,6 +79,17 @@ void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stri
                bool add) {
   const OneBlasThread one_thread;
   const Real beta = add ? 1 : 0;
+#ifdef TAPEGRAD_ONEDNN
+  // oneDNN chooses its instructions at run time, and from about this size on they outweigh the cost of its call.
+  if (size.m * size.n * size.k >= 1 << 16) {
+    const auto letter = [](const Matrix& x) { return x.transpose == Transpose::yes ? 'T' : 'N'; };
+    const auto as_dim = [](std::size_t extent) { return static_cast<dnnl_dim_t>(extent); };
+    const dnnl_status_t status =
+        dnnl_sgemm(letter(a), letter(b), as_dim(size.m), as_dim(size.n), as_dim(size.k), alpha, a.data,
+                   as_dim(a.stride), b.data, as_dim(b.stride), beta, out, as_dim(out_stride));
+    if (status == dnnl_success) return;
+  }
+#endif
   const auto flag = [](const Matrix& x) { return x.transpose == Transpose::yes ? CblasTrans : CblasNoTrans; };
   const auto as_int = [](std::size_t extent) { return static_cast<int>(extent); };
 #ifdef TAPEGRAD_DOUBLE
