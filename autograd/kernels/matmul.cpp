@@ -1,6 +1,7 @@
 #include <cblas.h>
 #ifdef TAPEGRAD_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
+#include <csignal>
 #endif
 
 #include <limits>
@@ -74,21 +75,44 @@ class OneBlasThread {
   [[maybe_unused]] int threads_;
 };
 
+#ifdef TAPEGRAD_ONEDNN
+// oneDNN chooses its instructions at run time, and from about this many multiply-adds on they outweigh its call's cost.
+constexpr std::size_t kOneDnnWork = 1 << 18;
+
+/// While it lives, no signal interrupts this thread. Inside oneDNN's products the stack pointer points into the heap,
+/// where a signal handler's frame would overwrite what lies there (mended in its 3.11.2; oneDNN's issue 4845).
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// Whether oneDNN did it.
+bool onednn_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
+                 Real beta) {
+  const NoSignals no_signals;
+  const auto letter = [](const Matrix& x) { return x.transpose == Transpose::yes ? 'T' : 'N'; };
+  const auto as_dim = [](std::size_t extent) { return static_cast<dnnl_dim_t>(extent); };
+  return dnnl_sgemm(letter(a), letter(b), as_dim(size.m), as_dim(size.n), as_dim(size.k), alpha, a.data,
+                    as_dim(a.stride), b.data, as_dim(b.stride), beta, out, as_dim(out_stride)) == dnnl_success;
+}
+#endif
+
 /// One call of a library, which may not use threads of its own: its results would depend on their number.
 void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
                bool add) {
   const OneBlasThread one_thread;
   const Real beta = add ? 1 : 0;
 #ifdef TAPEGRAD_ONEDNN
-  // oneDNN chooses its instructions at run time, and from about this size on they outweigh the cost of its call.
-  if (size.m * size.n * size.k >= 1 << 16) {
-    const auto letter = [](const Matrix& x) { return x.transpose == Transpose::yes ? 'T' : 'N'; };
-    const auto as_dim = [](std::size_t extent) { return static_cast<dnnl_dim_t>(extent); };
-    const dnnl_status_t status =
-        dnnl_sgemm(letter(a), letter(b), as_dim(size.m), as_dim(size.n), as_dim(size.k), alpha, a.data,
-                   as_dim(a.stride), b.data, as_dim(b.stride), beta, out, as_dim(out_stride));
-    if (status == dnnl_success) return;
-  }
+  if (size.m * size.n * size.k >= kOneDnnWork && onednn_gemm(a, b, out, out_stride, size, alpha, beta)) return;
 #endif
   const auto flag = [](const Matrix& x) { return x.transpose == Transpose::yes ? CblasTrans : CblasNoTrans; };
   const auto as_int = [](std::size_t extent) { return static_cast<int>(extent); };

@@ -1,3 +1,7 @@
+#include <sys/time.h>
+
+#include <csignal>
+
 #include "autograd/random.hpp"
 #include "autograd/threads.hpp"
 #include "tests/check.hpp"
@@ -178,4 +182,28 @@ TEST_CASE("products are the same bits for any number of threads", "[matmul][thre
   CHECK(matmul(b, a, Transpose::yes, Transpose::yes).value() == one_transposed.value());
   CHECK(bmm(stack, stack, Transpose::no, Transpose::yes).value() == one_batch.value());
   set_threads(before);
+}
+
+TEST_CASE("signals that arrive during a product leave the heap whole", "[matmul]") {
+  static volatile std::sig_atomic_t signals = 0;
+  struct sigaction count = {}, before = {};
+  count.sa_handler = [](int) { signals = signals + 1; };
+  count.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &count, &before);
+  const itimerval every_50_us = {{0, 50}, {0, 50}};
+  const itimerval never = {};
+  Rng rng(0);
+  const Tensor a = rng.normal({200, 200});
+  const Tensor b = rng.normal({200, 200});
+  const Tensor expected = matmul(a, b);
+  setitimer(ITIMER_REAL, &every_50_us, nullptr);
+  int wrong = 0;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const std::string neighbour(1000 + i, ' ');  // what a signal's frame on the heap would overwrite
+    wrong += matmul(a, b).value() != expected.value();
+  }
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  CHECK(wrong == 0);
+  CHECK(signals > 0);
 }
