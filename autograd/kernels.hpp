@@ -103,6 +103,9 @@ Array select(const Mask& mask, const Array& a, const Array& b);  ///< a where tr
 // ---- pointwise ------------------------------------------------------------------------------------------------------
 
 Array sigmoid(const Array& x);
+Array normal_cdf(const Array& x);   ///< the standard normal distribution function
+Array gelu_values(const Array& x);  ///< x normal_cdf(x)
+Array gelu_backward(const Array& dy, const Array& x);
 
 // ---- along one axis -------------------------------------------------------------------------------------------------
 

@@ -110,6 +110,13 @@ inline void add_exp_of_difference(const Real* x, Real shift, Real factor, Real o
   if (rest) store_end(end, to, n);
 }
 
+/// out = f(rows...), f from Batches to Batch. out overlaps no row.
+template <class F, class... Rows>
+void map(F f, Real* out, std::size_t n, const Rows*... rows) {
+  for (std::size_t i = 0; i + kWidth <= n; i += kWidth) f(Batch::load_unaligned(rows + i)...).store_unaligned(out + i);
+  if (n % kWidth != 0) store_end(f(load_end(rows, n, 0)...), out, n);
+}
+
 /// The sum of f(x), f from Batch to Batch.
 template <class F>
 Real sum_of(const Real* x, std::size_t n, F f) {

@@ -7,7 +7,6 @@ namespace TAPEGRAD {
 
 namespace {
 
-constexpr Real kSqrtHalf = static_cast<Real>(1 / std::numbers::sqrt2);
 constexpr Real kTwoOverSqrtPi = static_cast<Real>(2 * std::numbers::inv_sqrtpi);
 constexpr Real kInvSqrtTwoPi = static_cast<Real>(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 constexpr Real kSqrtTwoOverPi = static_cast<Real>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
@@ -144,10 +143,6 @@ Tensor erf(const Tensor& x) {
 
 namespace {
 
-/// The standard normal distribution function. erfc keeps its relative accuracy where 1 + erf cancels.
-Array normal_cdf(const Array& x) {
-  return map(x, [](Real v) { return Real(0.5) * std::erfc(-v * kSqrtHalf); });
-}
 Tensor normal_cdf(const Tensor& x) {
   return record(
       "normal_cdf", Tensor(normal_cdf(x.value())),
@@ -155,14 +150,17 @@ Tensor normal_cdf(const Tensor& x) {
       x);
 }
 
+Tensor gelu_backward(const Tensor& dy, const Tensor& x) {
+  return dy * (normal_cdf(x) + x * exp(x * x * Real(-0.5)) * kInvSqrtTwoPi);
+}
+
 }  // namespace
 
 Tensor gelu(const Tensor& x) {
   return record(
-      "gelu", Tensor(x.value() * normal_cdf(x.value())),
+      "gelu", Tensor(gelu_values(x.value())),
       []<class T>(Unread, const T& dy, const T& x, Sink<T> dx) {
-        const T cdf = normal_cdf(x);
-        dx += dy * (cdf + x * exp(x * x * Real(-0.5)) * kInvSqrtTwoPi);
+        if (dx) dx += gelu_backward(dy, x);
       },
       x);
 }
