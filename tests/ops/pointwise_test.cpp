@@ -164,3 +164,37 @@ TEST_CASE("gelu_tanh's slope is 0 or 1 where cubes overflow") {
   check_close(gelu_tanh(x) / x, Tensor{0, 0, 1, 1});
   check_close(gradient_of(gelu_tanh, x), Tensor{0, 0, 1, 1});
 }
+
+TEST_CASE("gelu is within 7 units of the last place of the exact one, in its tail too") {
+  constexpr std::size_t kCount = 40001;  // no multiple of a batch
+  Array x = empty_array(Shape{kCount});
+  for (std::size_t i = 0; i < kCount; ++i) x.data()[i] = static_cast<Real>(-12 + 24.0 * i / (kCount - 1));
+  const Array y = gelu(Tensor(Array(x))).value();
+  const Array slopes = gradient_of(Unary(gelu), Tensor(Array(x))).value();
+  double worst = 0, worst_slope = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double v = x.data()[i];
+    const double exact = v * cdf(v);
+    const double slope = cdf(v) + v * phi(v);
+    const auto unit = [](double at) {
+      const auto real = static_cast<Real>(std::abs(at));
+      return static_cast<double>(std::nextafter(real, kInf) - real);
+    };
+    worst = std::max(worst, std::abs(y.data()[i] - exact) / unit(exact));
+    worst_slope = std::max(worst_slope, std::abs(slopes.data()[i] - slope) / unit(1));
+  }
+  CHECK(worst <= (kDouble ? 40 : 7));  // double rounds the square, which e magnifies
+  CHECK(worst_slope <= 4);
+}
+
+TEST_CASE("gelu passes infinities and NaN on, in any place of a batch") {
+  for (std::size_t n : {1, 3, 16, 17, 40}) {
+    Array x(Shape{n}, Real(0.5));
+    x.data()[n - 1] = kNaN;
+    x.data()[0] = n > 1 ? kInf : kNaN;
+    const Array y = gelu(Tensor(x)).value();
+    CHECK(std::isnan(y.data()[n - 1]));
+    if (n > 1) CHECK(y.data()[0] == kInf);
+    for (std::size_t i = 1; i + 1 < n; ++i) CHECK(y.data()[i] == Approx(0.5 * cdf(0.5)));
+  }
+}
