@@ -6,6 +6,7 @@
 /// otherwise.
 #pragma once
 
+#include "autograd/kernels/parallel.hpp"
 #include "autograd/shapes.hpp"
 
 namespace TAPEGRAD {
@@ -28,6 +29,20 @@ Array reduce_logsumexp(const Array& x, const Axes& axes, bool keepdim);
 /// not.
 Array expand(const Array& dy, const Axes& axes, const Shape& shape);
 
+/// result = f(a, b) for n elements, of which a and b may each be one that is repeated.
+template <class A, class B, class Result, class F>
+void apply_to_row(const A* a, bool a_moves, const B* b, bool b_moves, Result* result, std::size_t n, F f) {
+  if (a_moves && b_moves) {
+    for (std::size_t i = 0; i < n; ++i) result[i] = f(a[i], b[i]);
+  } else if (a_moves) {
+    for (std::size_t i = 0; i < n; ++i) result[i] = f(a[i], *b);
+  } else if (b_moves) {
+    for (std::size_t i = 0; i < n; ++i) result[i] = f(*a, b[i]);
+  } else {
+    std::fill_n(result, n, f(*a, *b));
+  }
+}
+
 /// f(a, b) elementwise, broadcasting. Inner axes run as plain loops, whichever operand is repeated along them.
 template <class Result, class F>
 void broadcast_apply(const Shape& shape, const Shape& a_shape, const Shape& b_shape, const auto* a, const auto* b,
@@ -47,29 +62,28 @@ void broadcast_apply(const Shape& shape, const Shape& a_shape, const Shape& b_sh
   while (rank > 0 && a_strides[rank - 1] == (a_moves ? inner : 0) && b_strides[rank - 1] == (b_moves ? inner : 0)) {
     inner *= shape[--rank];
   }
-  Shape at(rank, 0);
-  for (;;) {
-    if (a_moves && b_moves) {
-      for (std::size_t i = 0; i < inner; ++i) result[i] = f(a[i], b[i]);
-    } else if (a_moves) {
-      for (std::size_t i = 0; i < inner; ++i) result[i] = f(a[i], *b);
-    } else if (b_moves) {
-      for (std::size_t i = 0; i < inner; ++i) result[i] = f(*a, b[i]);
-    } else {
-      std::fill_n(result, inner, f(*a, *b));
+  const std::size_t rows = element_count(shape) / inner;
+  parallel_ranges(rows, inner, [&](std::size_t first, std::size_t last) {
+    Shape at(rank, 0);  // of the row
+    auto a_row = a;
+    auto b_row = b;
+    for (std::size_t axis = rank, left = first; axis-- > 0; left /= shape[axis]) {
+      at[axis] = left % shape[axis];
+      a_row += at[axis] * a_strides[axis];
+      b_row += at[axis] * b_strides[axis];
     }
-    result += inner;
-    std::size_t axis = rank;
-    for (; axis-- > 0;) {
-      a += a_strides[axis];
-      b += b_strides[axis];
-      if (++at[axis] < shape[axis]) break;
-      a -= a_strides[axis] * shape[axis];
-      b -= b_strides[axis] * shape[axis];
-      at[axis] = 0;
+    for (std::size_t row = first; row < last; ++row) {
+      apply_to_row(a_row, a_moves, b_row, b_moves, result + row * inner, inner, f);
+      for (std::size_t axis = rank; axis-- > 0;) {
+        a_row += a_strides[axis];
+        b_row += b_strides[axis];
+        if (++at[axis] < shape[axis]) break;
+        a_row -= a_strides[axis] * shape[axis];
+        b_row -= b_strides[axis] * shape[axis];
+        at[axis] = 0;
+      }
     }
-    if (axis == static_cast<std::size_t>(-1)) return;
-  }
+  });
 }
 
 /// The same for arrays.
@@ -125,9 +139,9 @@ struct NormOptions {
 /// the backward pass.
 Array norm_values(const Array& x, const Array& weight, const Array* bias, const NormOptions& options,
                   Array& statistics);
-/// Adds to the gradients that are not null.
+/// Adds to the gradients that are not null; dx is written instead unless `add_to_dx`.
 void norm_backward(const Array& dy, const Array& x, const Array& weight, const Array& statistics, bool centred,
-                   Array* dx, Array* dweight, Array* dbias);
+                   Array* dx, bool add_to_dx, Array* dweight, Array* dbias);
 
 // ---- losses ---------------------------------------------------------------------------------------------------------
 

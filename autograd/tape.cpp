@@ -133,10 +133,28 @@ static T fitted(const T& gradient, const Step& source) {
   return sum_to(gradient, source.shape);
 }
 
+/// The gradient of the step whose rule runs, where it is not read afterwards, and the step that gets it whole: `dx +=
+/// dy` then moves it instead of copying.
+struct Loan {
+  const Array* dy = nullptr;
+  Step* taker = nullptr;
+};
+static thread_local Loan loan;
+
+void Sink<Array>::settle() const {
+  loan.taker = nullptr;
+  step_->borrows = false;
+  step_->adjoint = pool_new<Array>(*loan.dy);
+}
+
 void Sink<Array>::operator+=(const Array& gradient) const {
   if (step_ == nullptr) return;
+  if (step_->borrows) settle();
   if (gradient.shape() != step_->shape) {
     *this += fitted(gradient, *step_);
+  } else if (step_->adjoint == nullptr && &gradient == loan.dy && loan.taker == nullptr) {
+    loan.taker = step_;
+    step_->borrows = true;
   } else if (step_->adjoint == nullptr) {
     step_->adjoint = evaluate<Array>(gradient);
   } else {
@@ -146,6 +164,7 @@ void Sink<Array>::operator+=(const Array& gradient) const {
 
 void Sink<Array>::operator+=(Array&& gradient) const {
   if (step_ == nullptr) return;
+  if (step_->borrows) settle();
   if (gradient.shape() != step_->shape) gradient = fitted(gradient, *step_);
   if (step_->adjoint == nullptr) {
     step_->adjoint = pool_new<Array>(std::move(gradient));
@@ -156,6 +175,7 @@ void Sink<Array>::operator+=(Array&& gradient) const {
 
 void Sink<Array>::operator+=(const Product& gradient) const {
   if (step_ == nullptr) return;
+  if (step_->borrows) settle();
   const Shape& shape = step_->shape;
   if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), gradient.shape.end() - 2)) {
     *this += gradient.evaluate();  // only batch axes can be summed over on the way
@@ -172,8 +192,15 @@ void Sink<Array>::operator+=(const Product& gradient) const {
 
 Array* Sink<Array>::buffer() const {
   if (step_ == nullptr) return nullptr;
+  if (step_->borrows) settle();
   if (step_->adjoint == nullptr) step_->adjoint = pool_new<Array>(step_->shape, Real(0));
   return step_->adjoint;
+}
+
+Sink<Array>::Room Sink<Array>::room() const {
+  if (step_ == nullptr || step_->borrows || step_->adjoint != nullptr) return {buffer(), true};
+  step_->adjoint = pool_new<Array>(empty_array(step_->shape));
+  return {step_->adjoint, false};
 }
 
 void Sink<Tensor>::operator+=(const Tensor& gradient) const {
@@ -212,16 +239,35 @@ static Tensor seed_of(const Tensor& y, const BackwardOptions& options) {
   return options.seed.defined() ? options.seed : Tensor(Array(y.shape(), Real(1)));
 }
 
+/// Runs the step's rule; afterwards its adjoint belongs to the step that borrowed it, if one did.
+static void run_rule(Step& step) {
+  const Loan outer = std::exchange(loan, {step.retained ? nullptr : step.adjoint, nullptr});
+  try {
+    step.backward(*step.adjoint);
+  } catch (...) {
+    if (loan.taker != nullptr) loan.taker->borrows = false;
+    loan = outer;
+    throw;
+  }
+  if (loan.taker != nullptr) {
+    loan.taker->borrows = false;
+    loan.taker->adjoint = std::exchange(step.adjoint, nullptr);
+  }
+  loan = outer;
+}
+
 void Tape::run(Step* last, const Tensor& seed, bool keep) {
   const Busy busy(busy_);
   const NoTape no_recording;  // a rule that computes with Tensors must not add steps to this loop
   try {
-    last->adjoint = pool_new<Array>(seed.value());
+    if (last->retained || watched()) last->adjoint = pool_new<Array>(seed.value());  // else it is only read
     for (std::size_t i = last->index + std::size_t{1}; i-- > 0;) {
       Step*& step = steps_[i];
       running = step->name;
-      if (step->adjoint != nullptr && step->runs) {
-        watched() ? backward_watched(*step) : step->backward(*step->adjoint);
+      if (step->runs && step->adjoint != nullptr) {
+        watched() ? backward_watched(*step) : run_rule(*step);
+      } else if (step->runs && step == last) {
+        step->backward(seed.value());
       }
       if (step->retained) continue;
       if (keep) {
@@ -322,13 +368,19 @@ std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& x
       run(last, seed, keep);
     }
     for (std::size_t i = 0; i < xs.size(); ++i) {
+      const auto twin = std::find_if(xs.begin(), xs.end(), [&](const Tensor& x) { return x.same_as(xs[i]); });
+      const auto first = static_cast<std::size_t>(twin - xs.begin());
+      if (first < i) {  // its gradient has been moved away
+        result.push_back(options.create_graph ? result[first] : Tensor(Array(result[first].value())));
+        continue;
+      }
       Tensor sum;
       for (Step* step : sources[i]) {
         Tensor term;
         if (options.create_graph) {
           if (step->index < recorded.size()) term = recorded[step->index];
         } else if (step->adjoint != nullptr) {
-          term = Tensor(*step->adjoint);
+          term = Tensor(std::move(*step->adjoint));
         }
         if (term.defined()) sum = sum.defined() ? sum + term : term;
       }

@@ -53,6 +53,7 @@ struct Step {
   const char* name;
   Shape shape;               // of the output, so of the adjoint too
   Array* adjoint = nullptr;  // the gradient gathered so far, null while it is zero
+  bool borrows = false;      // its gradient so far is the one of the step whose rule runs, which it will take over
   std::uint32_t index = 0;
   bool wanted = true;     // whether anybody asks for its gradient
   bool runs = true;       // whether anybody asks for an operand's gradient, so that the rule has something to do
@@ -80,6 +81,7 @@ class Sink<Array> {
   template <class E>
   void operator+=(const xt::xexpression<E>& gradient) const {
     if (step_ == nullptr) return;
+    if (step_->borrows) settle();
     const E& expression = gradient.derived_cast();
     const auto& shape = expression.shape();
     if (!std::equal(shape.begin(), shape.end(), step_->shape.begin(), step_->shape.end())) {
@@ -99,7 +101,16 @@ class Sink<Array> {
   /// The operand's gradient so far (zeros at first), for kernels that add to several in one pass; null when unwanted.
   Array* buffer() const;
 
+  /// The same, but whether to add to it is said, and if not, its elements are yet to be written.
+  struct Room {
+    Array* array;
+    bool add;
+  };
+  Room room() const;
+
  private:
+  void settle() const;  // copies a borrowed gradient, which is about to be changed
+
   Step* step_;
 };
 

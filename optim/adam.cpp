@@ -1,5 +1,7 @@
 #include "optim/adam.hpp"
 
+#include "autograd/kernels/parallel.hpp"
+
 namespace TAPEGRAD::optim {
 
 Adam::Adam(const char* name, std::vector<Group> groups, const AdamOptions& options, bool decoupled)
@@ -26,12 +28,14 @@ void Adam::update(Slot& slot, const Rates& rates) {
   Real* m = slot.arrays[0].data();
   Real* v = slot.arrays[1].data();
   const std::size_t count = slot.parameter.size();
-  for (std::size_t k = 0; k < count; ++k) {
-    const Real g = decay != 0 ? grad[k] + decay * p[k] : grad[k];
-    m[k] += new1 * (g - m[k]);
-    v[k] = beta2 * v[k] + new2 * g * g;
-    p[k] = keep * p[k] - rate * m[k] / (std::sqrt(v[k]) / root + eps);
-  }
+  parallel_ranges(count, 1, [=](std::size_t first, std::size_t last) {
+    for (std::size_t k = first; k < last; ++k) {
+      const Real g = decay != 0 ? grad[k] + decay * p[k] : grad[k];
+      m[k] += new1 * (g - m[k]);
+      v[k] = beta2 * v[k] + new2 * g * g;
+      p[k] = keep * p[k] - rate * m[k] / (std::sqrt(v[k]) / root + eps);
+    }
+  });
 }
 
 }  // namespace TAPEGRAD::optim

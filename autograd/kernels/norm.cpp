@@ -80,10 +80,15 @@ struct Sums {
   Real g, gy;
 };
 
-/// dx += factor (g - mean(g) - y mean(g y)), the first mean for a centred row only.
-void add_dx(const Real* dy, const Real* x, const Real* weight, const Statistics& s, const Sums& mean, Real* dx,
-            std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) dx[i] += s.factor * (dy[i] * weight[i] - mean.g - s(x[i]) * mean.gy);
+/// dx = factor (g - mean(g) - y mean(g y)), or is increased by it; the first mean for a centred row only.
+void put_dx(const Real* dy, const Real* x, const Real* weight, const Statistics& s, const Sums& mean, Real* dx,
+            bool add, std::size_t n) {
+  const auto value = [&](std::size_t i) { return s.factor * (dy[i] * weight[i] - mean.g - s(x[i]) * mean.gy); };
+  if (add) {
+    for (std::size_t i = 0; i < n; ++i) dx[i] += value(i);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) dx[i] = value(i);
+  }
 }
 
 Sums sums_of(const Real* dy, const Real* x, const Real* weight, const Statistics& s, std::size_t n) {
@@ -130,7 +135,7 @@ Array norm_values(const Array& x, const Array& weight, const Array* bias, const 
 }
 
 void norm_backward(const Array& dy, const Array& x, const Array& weight, const Array& statistics, bool centred,
-                   Array* dx, Array* dweight, Array* dbias) {
+                   Array* dx, bool add_to_dx, Array* dweight, Array* dbias) {
   const std::size_t rows = statistics.shape()[0];
   const std::size_t n = weight.size();
   const std::size_t blocks = (rows + kBlock - 1) / kBlock;
@@ -144,7 +149,7 @@ void norm_backward(const Array& dy, const Array& x, const Array& weight, const A
     if (dx != nullptr) {
       const Sums sums = sums_of(dy_row, x_row, weight.data(), s, n);
       const Sums mean{centred ? sums.g / count : Real(0), sums.gy / count};
-      add_dx(dy_row, x_row, weight.data(), s, mean, dx->data() + row * n, n);
+      put_dx(dy_row, x_row, weight.data(), s, mean, dx->data() + row * n, add_to_dx, n);
     }
     if (dweight != nullptr) {
       Real* sum = weight_sums.data() + row / kBlock * n;

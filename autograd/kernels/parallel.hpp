@@ -5,6 +5,7 @@
 #include <omp.h>
 #endif
 
+#include <algorithm>
 #include <cstddef>
 
 #include "autograd/array.hpp"
@@ -26,6 +27,15 @@ void parallel_for(std::size_t n, [[maybe_unused]] bool parallel, F f) {
   }
 #endif
   for (std::size_t i = 0; i < n; ++i) f(i);
+}
+
+/// f(first, last) for ranges of 0 ... n-1, of some thousand elements each; an item has `width` elements.
+template <class F>
+void parallel_ranges(std::size_t n, std::size_t width, F f) {
+  const std::size_t range = std::max<std::size_t>(1, kParallel / 16 / std::max<std::size_t>(1, width));
+  if (n == 0 || n <= range) return f(std::size_t{0}, n);
+  parallel_for((n + range - 1) / range, n * width >= kParallel,
+               [&](std::size_t i) { f(i * range, std::min(n, (i + 1) * range)); });
 }
 
 }  // namespace TAPEGRAD

@@ -48,9 +48,10 @@ Real reduce_run(const Real* x, std::size_t n) {
 template <class Op>
 void reduce_rows(const Real* x, std::size_t n, std::size_t width, std::size_t stride, Real* out) {
   constexpr std::size_t kWidth = 256;
-  Real block[kWidth];
-  double total[kWidth];
-  for (std::size_t from = 0; from < width; from += kWidth) {
+  parallel_for((width + kWidth - 1) / kWidth, n * width >= kParallel, [=](std::size_t strip) {
+    Real block[kWidth];
+    double total[kWidth];
+    const std::size_t from = strip * kWidth;
     const std::size_t count = std::min(kWidth, width - from);
     std::fill_n(total, count, static_cast<double>(Op::kStart));
     for (std::size_t first = 0; first < n; first += kBlock) {
@@ -63,7 +64,7 @@ void reduce_rows(const Real* x, std::size_t n, std::size_t width, std::size_t st
       for (std::size_t i = 0; i < count; ++i) total[i] = combine_blocks(Op(), total[i], block[i]);
     }
     for (std::size_t i = 0; i < count; ++i) out[from + i] = static_cast<Real>(total[i]);
-  }
+  });
 }
 
 /// Reduces one run of neighbouring axes after the other, the last first; reduced axes keep extent 1 meanwhile.
@@ -82,14 +83,17 @@ Array reduce(const Array& x, const Axes& axes, bool keepdim) {
     }
     for (std::size_t i = begin; i < end; ++i) shape[static_cast<std::size_t>(axes[i])] = 1;
     Array next = empty_array(shape);
-    for (std::size_t o = 0; o < outer; ++o) {
-      const Real* run = from->data() + o * extent * inner;
-      if (inner == 1) {
-        next.data()[o] = reduce_run<Op>(run, extent);
-      } else {
-        reduce_rows<Op>(run, extent, inner, inner, next.data() + o * inner);
-      }
-    }
+    parallel_ranges(outer, extent * inner,
+                    [&, x = from->data(), to = next.data()](std::size_t first, std::size_t last) {
+                      for (std::size_t o = first; o < last; ++o) {
+                        const Real* run = x + o * extent * inner;
+                        if (inner == 1) {
+                          to[o] = reduce_run<Op>(run, extent);
+                        } else {
+                          reduce_rows<Op>(run, extent, inner, inner, to + o * inner);
+                        }
+                      }
+                    });
     result = std::move(next);
     from = &result;
     end = begin;

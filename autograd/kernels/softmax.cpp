@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "autograd/kernels.hpp"
+#include "autograd/kernels/parallel.hpp"
 #include "autograd/simd.hpp"
 
 namespace TAPEGRAD {
@@ -14,9 +15,9 @@ Array along_rows(const Array& x, std::size_t axis, F f) {
   if (x.size() == 0) return result;  // the axes before may be long nevertheless
   const AxisView view(x.shape(), axis);
   if (view.inner == 1) {
-    for (std::size_t o = 0; o < view.outer; ++o) {
-      f(x.data() + o * view.extent, result.data() + o * view.extent, view.extent);
-    }
+    parallel_ranges(view.outer, view.extent, [&, to = result.data()](std::size_t first, std::size_t last) {
+      for (std::size_t o = first; o < last; ++o) f(x.data() + o * view.extent, to + o * view.extent, view.extent);
+    });
     return result;
   }
   PoolVector<Real> row(view.extent);
@@ -53,15 +54,21 @@ Array softmax_backward(const Array& dy, const Array& y, int axis) {
   if (y.size() == 0) return dx;
   const AxisView view(y.shape(), static_cast<std::size_t>(axis));
   const std::size_t block = view.extent * view.inner;
+  if (view.inner == 1) {
+    parallel_ranges(view.outer, block, [&, to = dx.data()](std::size_t first, std::size_t last) {
+      for (std::size_t at = first * block; at < last * block; at += block) {
+        const Real* dy_row = dy.data() + at;
+        const Real* y_row = y.data() + at;
+        const Real dot = simd::dot(dy_row, y_row, block);
+        for (std::size_t i = 0; i < block; ++i) to[at + i] = y_row[i] * (dy_row[i] - dot);
+      }
+    });
+    return dx;
+  }
   for (std::size_t o = 0; o < view.outer; ++o) {
     const Real* dy_row = dy.data() + o * block;
     const Real* y_row = y.data() + o * block;
     Real* dx_row = dx.data() + o * block;
-    if (view.inner == 1) {
-      const Real dot = simd::dot(dy_row, y_row, view.extent);
-      for (std::size_t i = 0; i < view.extent; ++i) dx_row[i] = y_row[i] * (dy_row[i] - dot);
-      continue;
-    }
     for (std::size_t i = 0; i < view.inner; ++i) {
       double dot = 0;
       for (std::size_t at = i; at < block; at += view.inner) dot += static_cast<double>(dy_row[at]) * y_row[at];

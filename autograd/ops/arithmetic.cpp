@@ -11,6 +11,21 @@ Tensor combine(const char* op, const Tensor& a, const Tensor& b, F f) {
   return Tensor(broadcast_apply(a.value(), b.value(), f));
 }
 
+/// to += f(dy, x), broadcasting.
+template <class T, class F>
+void add_combined(const Sink<T>& to, const T& dy, const T& x, F f) {
+  if constexpr (std::is_same_v<T, Array>) {
+    if (to && dy.shape() != x.shape()) {  // xtensor walks such element by element
+      to += broadcast_apply(dy, x, f);
+      return;
+    }
+  }
+  to += f(dy, x);
+}
+
+constexpr auto times = [](const auto& x, const auto& y) { return x * y; };
+constexpr auto over = [](const auto& x, const auto& y) { return x / y; };
+
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
@@ -35,20 +50,20 @@ Tensor operator-(const Tensor& a, const Tensor& b) {
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
   return record(
-      "mul", combine("mul", a, b, [](const auto& x, const auto& y) { return x * y; }),
+      "mul", combine("mul", a, b, times),
       []<class T>(Unread, const T& dy, const T& a, const T& b, Sink<T> da, Sink<T> db) {
-        da += dy * b;
-        db += dy * a;
+        add_combined(da, dy, b, times);
+        add_combined(db, dy, a, times);
       },
       a, b);
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
   return record(
-      "div", combine("div", a, b, [](const auto& x, const auto& y) { return x / y; }),
+      "div", combine("div", a, b, over),
       []<class T>(const T& y, const T& dy, Unread, const T& b, Sink<T> da, Sink<T> db) {
-        da += dy / b;
-        db += -dy * y / b;
+        add_combined(da, dy, b, over);
+        if (db) add_combined(db, T(-dy * y), b, over);
       },
       a, b);
 }

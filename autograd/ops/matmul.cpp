@@ -17,6 +17,22 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, Transpose ta, T
       a, b);
 }
 
+/// x weight^T + bias, the product added by the BLAS to rows that hold the bias.
+Tensor product_plus_bias(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Product product = matmul(x.value(), weight.value(), no, yes);
+  Array value = broadcast_to(bias.value(), product.shape);
+  product.fill(value, true);
+  return record(
+      "linear", Tensor(std::move(value)),
+      []<class T>(Unread, const T& dy, const T& x, const T& weight, Unread, Sink<T> dx, Sink<T> dweight,
+                  Sink<T> dbias) {
+        if (dx) dx += matmul(dy, weight, no, no);
+        if (dweight) dweight += matmul(dy, x, yes, no);
+        dbias += dy;
+      },
+      x, weight, bias);
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
@@ -46,9 +62,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
           "the bias must be 1-D and equal the weight's first axis", bias.defined() ? bias.shape() : Shape(),
           weight.shape());
   const Tensor rows = x.rank() == 1 ? unsqueeze(x, 0) : x;
-  Tensor y = product("linear", rows, weight, no, yes);
-  if (x.rank() == 1) y = squeeze(y, 0);
-  return bias.defined() ? y + bias : y;
+  const Tensor y = bias.defined() ? product_plus_bias(rows, weight, bias) : product("linear", rows, weight, no, yes);
+  return x.rank() == 1 ? squeeze(y, 0) : y;
 }
 
 }  // namespace TAPEGRAD

@@ -6,7 +6,8 @@ namespace {
 /// The rule on arrays: the kernel, which adds to all gradients in one pass.
 void backward(const NormOptions& options, const Array& dy, const Array& x, const Array& weight, const Saved& statistics,
               const Sink<Array>& dx, const Sink<Array>& dweight, const Sink<Array>* dbias) {
-  norm_backward(dy, x, weight, statistics.array.value(), options.centred, dx.buffer(), dweight.buffer(),
+  const auto [to, add] = dx.room();
+  norm_backward(dy, x, weight, statistics.array.value(), options.centred, to, add, dweight.buffer(),
                 dbias ? dbias->buffer() : nullptr);
 }
 

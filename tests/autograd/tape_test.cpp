@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "autograd/ops.hpp"
-#include "tests/catch.hpp"
+#include "tests/check.hpp"
 
 using namespace tapegrad;
 using Catch::Matchers::ContainsSubstring;
@@ -624,4 +624,62 @@ TEST_CASE("a rule can't run its own tape, and a tape may be closed by another th
   std::thread([&] { tape.reset(); }).join();
   CHECK(Tape::open() == nullptr);
   CHECK_FALSE((x * x).requires_grad());
+}
+
+TEST_CASE("a gradient that is passed on whole is moved only where nobody else reads it", "[tape]") {
+  const Tensor seed{1, 2, 3};
+  const auto gradients = [&](const auto& f) {
+    const Parameter x(Tensor{4, 5, 6});
+    Tape tape;
+    const Tensor y = f(x);
+    return tape.gradient(y, {x}, {.seed = seed})[0];
+  };
+  check_close(gradients([](const Tensor& x) { return x + x; }), Tensor{2, 4, 6});
+  check_close(gradients([](const Tensor& x) { return x - x; }), Tensor{0, 0, 0});
+  check_close(gradients([](const Tensor& x) { return (x + x * x) + x; }), Tensor{10, 24, 42});
+  check_close(gradients([](const Tensor& x) { return x + reshape(x + Tensor(1), {3}); }), Tensor{2, 4, 6});
+  check_close(seed, Tensor{1, 2, 3});
+
+  // A rule that reads dy after passing it on, to the same operand too.
+  const auto twice = [](const Tensor& x) {
+    return record(
+        "twice", Tensor(x.value() + x.value() + x.value()),
+        []<class T>(Unread, const T& dy, Unread, Unread, Sink<T> da, Sink<T> db) {
+          da += dy;
+          db += dy;
+          da += dy * Real(1);
+        },
+        x, x);
+  };
+  check_close(gradients(twice), Tensor{3, 6, 9});
+
+  // Interior Tensors and doubled questions get arrays of their own.
+  const Parameter x(Tensor{4, 5, 6});
+  Tape tape;
+  const Tensor inside = x * Real(2);
+  const Tensor y = inside + x;
+  const std::vector<Tensor> all = tape.gradient(y, {y, inside, x, inside}, {.seed = seed});
+  check_close(all[0], Tensor{1, 2, 3});
+  check_close(all[1], Tensor{1, 2, 3});
+  check_close(all[2], Tensor{3, 6, 9});
+  check_close(all[3], Tensor{1, 2, 3});
+}
+
+TEST_CASE("a throw after a gradient was passed on leaves nothing borrowed", "[tape]") {
+  const Parameter a(Tensor{1, 2});
+  const auto failing = [](const Tensor& x, bool fails) {
+    return record(
+        "failing", Tensor(Array(x.value())),
+        [fails]<class T>(Unread, const T& dy, Unread, Sink<T> dx) {
+          dx += dy;
+          if (fails) throw std::runtime_error("the rule failed");
+        },
+        x);
+  };
+  Tape tape;
+  const Tensor x = a * Real(3);
+  const Tensor bad = sum(failing(x, true));
+  CHECK_THROWS(tape.backward(bad, {.keep = true}));
+  tape.backward(sum(failing(x, false)));
+  check_close(a.grad(), Tensor{3, 3});
 }

@@ -1,4 +1,5 @@
 #include "autograd/random.hpp"
+#include "autograd/threads.hpp"
 #include "tests/check.hpp"
 
 using namespace tapegrad;
@@ -127,4 +128,25 @@ TEST_CASE("an empty array is done at once, however long its other axes") {
   CHECK(log_softmax(x, 1).shape() == Shape{huge, 0});
   CHECK(cumsum(x, 1).shape() == Shape{huge, 0});
   CHECK(gradient_of([](const Tensor& v) { return softmax(v, 1); }, x).shape() == Shape{huge, 0});
+}
+
+TEST_CASE("large rows, broadcasts and sums have the same bits on any number of threads") {
+  Rng rng(0);
+  const Tensor x = rng.normal({700, 300});
+  const Tensor row = rng.normal({300});
+  const Tensor column = rng.normal({700, 1});
+  const auto f = [](const std::vector<Tensor>& xs) {
+    return gelu(softmax(xs[0] * xs[1], -1) * xs[2]) + linear(xs[0], ones({300, 300}), xs[1]);
+  };
+  const int before = threads();
+  const auto all_with = [&](int count) {
+    set_threads(count);
+    std::vector<Tensor> result = gradients_of(f, {x, row, column}, x);
+    result.push_back(f({x, row, column}));
+    return result;
+  };
+  const std::vector<Tensor> one = all_with(1);
+  const std::vector<Tensor> three = all_with(3);
+  set_threads(before);
+  for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i].value() == three[i].value());
 }
