@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "autograd/kernels.hpp"
+#include "autograd/simd.hpp"
 
 namespace TAPEGRAD {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::size_t kLanes = 64 / sizeof(Real);
 /// Reduces n consecutive numbers, several lanes side by side.
 template <class Op>
 Real reduce_run(const Real* x, std::size_t n) {
+  if constexpr (std::is_same_v<Op, Max>) return simd::max(x, n);
   double total = Op::kStart;
   while (n >= kLanes) {
     const std::size_t rows = std::min(n / kLanes, kBlock);
