@@ -72,6 +72,11 @@ bool sync_folder(const fs::path& path) {
 }  // namespace
 
 void write_file(const std::string& path, const std::string& content) {
+  std::error_code unknown;
+  const fs::file_status there = fs::status(path, unknown);
+  if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there)) {  // the rename would replace it
+    throw std::runtime_error("cannot write " + path + ": it is a device or a pipe");
+  }
   remove_leftovers(path);
   const std::string temporary = name_beside(path);
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -15,6 +15,7 @@
 
 #include "nn/linear.hpp"
 #include "nn/safetensors.hpp"
+#include "nn/write_file.hpp"
 #include "optim/adam.hpp"
 #include "optim/schedule.hpp"
 #include "tests/check.hpp"
@@ -572,4 +573,12 @@ TEST_CASE("A save that is killed at any moment leaves the old file or the new on
   CHECK(last > 0);
   save_checkpoint(path, state_number(last));
   CHECK(folder.files() == 1);  // nor is anything left of the saves that were killed
+}
+
+TEST_CASE("A device or a pipe is not replaced by a file") {
+  const std::string pipe = std::filesystem::temp_directory_path() / ("tapegrad_pipe_" + std::to_string(getpid()));
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(write_file(pipe, "content"), Catch::Matchers::ContainsSubstring("it is a device or a pipe"));
+  CHECK(std::filesystem::is_fifo(pipe));
+  std::filesystem::remove(pipe);
 }
