@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numbers>
 
 #include "autograd/array.hpp"
 
@@ -115,6 +116,33 @@ template <class F, class... Rows>
 void map(F f, Real* out, std::size_t n, const Rows*... rows) {
   for (std::size_t i = 0; i + kWidth <= n; i += kWidth) f(Batch::load_unaligned(rows + i)...).store_unaligned(out + i);
   if (n % kWidth != 0) store_end(f(load_end(rows, n, 0)...), out, n);
+}
+
+constexpr double kInvSqrtTwoPi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+
+/// The standard normal distribution function, and its density.
+template <class X>
+struct Normal {
+  X cdf, pdf;
+};
+
+/// For float: with a = |x|, the upper tail 1 - cdf(a) is e^(-a^2/2) times a smooth function, here a polynomial in
+/// t = 1 / (1 + a/4), fitted for a in 0 ... 14 to a relative error below 1e-8. One exponential serves both numbers.
+inline Normal<Batch> normal(const Batch& x) {
+  constexpr float kTail[] = {0.0997479036f, 0.0994925499f, 0.0955157727f, 0.0719992146f,  0.0866573676f,
+                             0.0127111264f, 0.0284365099f, 0.0516519509f, -0.0627920255f, 0.016579628f};
+  const Batch a = xsimd::min(Batch(20), xsimd::abs(x));  // no infinity comes further; in this order, a NaN does
+  const Batch t = Batch(1) / xsimd::fma(Batch(0.25f), a, Batch(1));
+  Batch tail(kTail[9]);
+  for (int power = 8; power >= 0; --power) tail = xsimd::fma(tail, t, Batch(kTail[power]));
+  // What rounding took from a^2 would be magnified by e^(-a^2/2). With a to 7 binary places, whose square is exact:
+  const Batch shift(98304);
+  const Batch coarse = (a + shift) - shift;
+  const Batch square = a * a;
+  const Batch lost = (coarse * coarse - square) + (a - coarse) * (coarse + a);
+  const Batch bell = xsimd::exp(square * Batch(-0.5f)) * xsimd::fma(lost, Batch(-0.5f), Batch(1));
+  const Batch upper = tail * t * bell;
+  return {xsimd::select(x < Batch(0), upper, Batch(1) - upper), bell * Batch(static_cast<Real>(kInvSqrtTwoPi))};
 }
 
 /// The sum of f(x), f from Batch to Batch.
