@@ -9,7 +9,7 @@ install(TARGETS ${libraries} EXPORT tapegradTargets
 install(EXPORT tapegradTargets NAMESPACE tapegrad:: DESTINATION ${package})
 install(DIRECTORY autograd nn optim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad
         FILES_MATCHING PATTERN *.hpp
-        PATTERN kernels EXCLUDE PATTERN ops EXCLUDE PATTERN simd.hpp EXCLUDE)  # these no public header includes
+        PATTERN ops EXCLUDE PATTERN simd.hpp EXCLUDE)  # these no installed header includes
 install(FILES tapegrad.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
 
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tapegradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
