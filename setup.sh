@@ -67,11 +67,13 @@ configure "$@" && [ -z "$slow" ] && exit 0
 
 sudo=
 [ "$(id -u)" = 0 ] || sudo='sudo -n'
-if [ -n "$missing" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
-    echo "setup: installing what is missing: $missing"
+# shellcheck disable=SC2086
+wanted=$(echo $missing $slow)
+if [ -n "$wanted" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
+    echo "setup: installing what is missing, or slow: $wanted"
     apt update -qq
     # shellcheck disable=SC2046,SC2086
-    if apt install -qq -y --no-install-recommends $(column 3 $missing); then
+    if apt install -qq -y --no-install-recommends $(column 3 $wanted); then
         for extra in gnuplot-nox libdnnl-dev; do # pictures, faster float products
             apt install -qq -y --no-install-recommends $extra || echo "setup: no $extra here; going on without it"
         done
@@ -80,12 +82,7 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null;
 fi
 
 if [ -n "$slow" ]; then
-    if command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
-        echo "setup: installing a fast one in the place of: $slow"
-        # shellcheck disable=SC2046,SC2086
-        apt update -qq && apt install -qq -y --no-install-recommends $(column 3 $slow) && configure "$@"
-    fi
-    [ -z "$slow" ] || echo "setup: going on with a slow $slow; matrix products take ten times as long as with OpenBLAS"
+    echo "setup: going on with a slow $slow; matrix products take ten times as long as with OpenBLAS"
     exit 0
 fi
 if [ -z "$missing" ]; then
