@@ -250,51 +250,62 @@ def chart(results, rivals, title, base):
     bars = ", ".join(
         f"$data using {i + 3}{':xtic(1)' if i == 0 else ''} title '{RIVALS[name]}'" for i, name in enumerate(rivals)
     )
-    for terminal, suffix in (("svg size 1000,520 font 'sans,12' background 'white'", "svg"), ("pngcairo size 1000,520 font 'sans,10'", "png")):
-        plot(f"""
-            set terminal {terminal}
-            set output '{base}.{suffix}'
-            set title "{title}"
-            set ylabel "rival's time / ours (above 1: we are faster)"
-            set style data histogram
-            set style fill solid 0.8 noborder
-            set logscale y
-            set grid y
-            set xtics rotate by -40 noenhanced
-            set key top right
-            $data << EOD
+    plot(base, "1000,520", f"""
+        set title "{title}"
+        set ylabel "rival's time / ours (above 1: we are faster)"
+        set style data histogram
+        set style fill solid 0.8 noborder
+        set logscale y
+        set grid y
+        set xtics rotate by -40 noenhanced
+        set key top right
+        $data << EOD
 {data}EOD
-            plot [][0.1:*] {bars}, $data using 0:2 with points pt 2 lc 'black' title 'goal', 1 with lines lc 'black' notitle
-            """)
+        plot [][0.1:*] {bars}, $data using 0:2 with points pt 2 lc 'black' title 'goal', 1 with lines lc 'black' notitle
+        """)
 
 
-def plot(script):
-    script = "\n".join(line.strip() for line in script.splitlines())
-    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+def plot(base, size, script):
+    """Has gnuplot draw base.svg and base.png."""
+    lines = [line.strip() for line in script.splitlines()]
+    for terminal, look in (("svg", "font 'sans,12' background 'white'"), ("pngcairo", "font 'sans,10'")):
+        output = f"{base}.{terminal[:3]}"
+        begin = [f"set terminal {terminal} size {size} {look}", f"set output '{output}'"]
+        subprocess.run(["gnuplot"], input="\n".join([*begin, *lines]), text=True, check=True)
+
+
+def parser(description):
+    """The options that say where things are; `settle` completes them."""
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", type=Path, default=Path("build"), metavar="DIR", help="our build folder (build)")
+    options.add_argument("--python", type=Path, metavar="PATH", help="interpreter that has the rivals (BUILD/bench-venv/bin/python)")
+    options.add_argument("--out", type=Path, metavar="DIR", help="where JSON and charts go (BUILD/bench)")
+    return options
+
+
+def settle(options, target):
+    if not (options.build / "benchmarks/bench_train").exists():
+        fail(f"{options.build}/benchmarks/bench_train is not there: `make {target}` builds it", 2)
+    options.build = options.build.resolve()
+    options.python = options.python or options.build / "bench-venv/bin/python"
+    options.out = options.out or options.build / "bench"
+    return options
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=Path("build"), metavar="DIR", help="our build folder (build)")
-    parser.add_argument("--python", type=Path, metavar="PATH", help="interpreter that has the rivals (BUILD/bench-venv/bin/python)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where JSON and charts go (BUILD/bench)")
-    parser.add_argument("--rows", nargs="+", default=list(GOALS), metavar="NAME", help="workloads (all)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="pairs of runs of each row (5)")
-    parser.add_argument("--threads", choices=("one", "all", "both"), default="both", help="one core, all cores, or both (both)")
-    parser.add_argument("--windows", type=int, default=3, metavar="N", help="windows in a run (3)")
-    parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="length of a window (0.1)")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--rows", nargs="+", default=list(GOALS), metavar="NAME", help="workloads (all)")
+    arguments.add_argument("--rounds", type=int, default=5, metavar="N", help="pairs of runs of each row (5)")
+    arguments.add_argument("--threads", choices=("one", "all", "both"), default="both", help="one core, all cores, or both (both)")
+    arguments.add_argument("--windows", type=int, default=3, metavar="N", help="windows in a run (3)")
+    arguments.add_argument("--seconds", type=float, default=0.1, metavar="S", help="length of a window (0.1)")
+    options = arguments.parse_args()
     for row in options.rows:
         if row not in GOALS:
             fail(f"{row}: there is no such workload; there are {', '.join(GOALS)}", 2)
     if options.rounds < 1 or options.windows < 1 or not options.seconds > 0:
         fail("--rounds, --windows and --seconds must be positive", 2)
-    if not (options.build / "benchmarks/bench_train").exists():
-        fail(f"{options.build}/benchmarks/bench_train is not there: `make bench` builds it", 2)
-    options.build = options.build.resolve()
-    options.python = options.python or options.build / "bench-venv/bin/python"
-    options.out = options.out or options.build / "bench"
-    return options
+    return settle(options, "bench")
 
 
 def main():

@@ -3,7 +3,6 @@
 tape's overhead with the number of ops, a training step with width and batch; and how long the library takes to compile,
 and how large it is."""
 
-import argparse
 import json
 import math
 import os
@@ -54,19 +53,16 @@ def chart(title, unit, xs, series, base):
         f"$data using 1:{i + 2} with linespoints pt 7 lw 2 title '{'tapegrad' if name == 'tapegrad' else compare.RIVALS[name]}'"
         for i, name in enumerate(names)
     )
-    for terminal, suffix in (("svg size 640,420 font 'sans,12' background 'white'", "svg"), ("pngcairo size 640,420 font 'sans,10'", "png")):
-        compare.plot(f"""
-            set terminal {terminal}
-            set output '{base}.{suffix}'
-            set xlabel "{title}"
-            set ylabel "{unit}"
-            set logscale xy
-            set grid
-            set key top left
-            $data << EOD
+    compare.plot(base, "640,420", f"""
+        set xlabel "{title}"
+        set ylabel "{unit}"
+        set logscale xy
+        set grid
+        set key top left
+        $data << EOD
 {data}EOD
-            plot {curves}
-            """)
+        plot {curves}
+        """)
 
 
 def compile_figures(options):
@@ -100,25 +96,17 @@ def compile_figures(options):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=Path("build"), metavar="DIR", help="our build folder (build)")
-    parser.add_argument("--python", type=Path, metavar="PATH", help="interpreter that has PyTorch (BUILD/bench-venv/bin/python)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where JSON and charts go (BUILD/bench)")
+    arguments = compare.parser(__doc__)
     known = [*CURVES, "compile"]
-    parser.add_argument("--curves", nargs="+", default=known, metavar="NAME", help=f"of {', '.join(known)} (all)")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="pairs of runs of each point (3)")
-    options = parser.parse_args()
+    arguments.add_argument("--curves", nargs="+", default=known, metavar="NAME", help=f"of {', '.join(known)} (all)")
+    arguments.add_argument("--rounds", type=int, default=3, metavar="N", help="pairs of runs of each point (3)")
+    options = arguments.parse_args()
     for name in options.curves:
         if name not in known:
             compare.fail(f"{name}: there is no such curve; there are {', '.join(known)}", 2)
     if options.rounds < 1:
         compare.fail("--rounds must be positive", 2)
-    if not (options.build / "benchmarks/bench_train").exists():
-        compare.fail(f"{options.build}/benchmarks/bench_train is not there: `make bench-growth` builds it", 2)
-    options.build = options.build.resolve()
-    options.python = options.python or options.build / "bench-venv/bin/python"
-    options.out = options.out or options.build / "bench"
-    return options
+    return compare.settle(options, "bench-growth")
 
 
 def main():

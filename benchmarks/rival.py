@@ -9,6 +9,20 @@ TRAINS = ("nw_step", "gpt_cpu", "gpt_mid")  # their losses must fall
 SIZED = ("attention", "gpt")  # made of the numbers behind their name, attention:1,256,256,4 say
 
 
+def sized_rows(scalar_ops, attention, step, forward):
+    """The workloads that are one function of a rival's at several sizes."""
+    return {
+        "tiny_1000ops": lambda: scalar_ops(1000),
+        "mha_d2l": lambda: attention(2, 4, 100, 5),
+        "mha_mid": lambda: attention(32, 64, 256, 8),
+        "mha_long": lambda: attention(4, 512, 512, 8),
+        "gpt_cpu": lambda: step(12, 64, 4, 4, 128),
+        "gpt_mid": lambda: step(8, 256, 6, 6, 384),
+        "gpt_cpu_fwd": lambda: forward(12, 64, 4, 4, 128),
+        "gpt_mid_fwd": lambda: forward(8, 256, 6, 6, 384),
+    }
+
+
 def parse(workloads, name, version):
     parser = argparse.ArgumentParser(description=f"Times {name} {version} on the benchmark's workloads in float32.")
     parser.add_argument("workloads", nargs="*", metavar="NAME", help="workloads (all); -: their names come on stdin")

@@ -169,14 +169,7 @@ def product():
 
 WORKLOADS = {
     "nw_step": nw_step,
-    "tiny_1000ops": lambda: scalar_ops(1000),
-    "mha_d2l": lambda: attention(2, 4, 100, 5),
-    "mha_mid": lambda: attention(32, 64, 256, 8),
-    "mha_long": lambda: attention(4, 512, 512, 8),
-    "gpt_cpu": lambda: language_model_step(12, 64, 4, 4, 128),
-    "gpt_mid": lambda: language_model_step(8, 256, 6, 6, 384),
-    "gpt_cpu_fwd": lambda: language_model_forward(12, 64, 4, 4, 128),
-    "gpt_mid_fwd": lambda: language_model_forward(8, 256, 6, 6, 384),
+    **rival.sized_rows(scalar_ops, attention, language_model_step, language_model_forward),
     "softmax_4096x512": lambda: forward_and_backward(lambda x: F.softmax(x, 1), (4096, 512)),
     "layernorm_4096x512": lambda: forward_and_backward(
         lambda x, w, b: F.layer_norm(x, (512,), w, b), (4096, 512), (512,), (512,)
