@@ -1,39 +1,21 @@
 #!/usr/bin/env bash
 # The benchmark's programs as a user runs them: what they list, one quick row, what they refuse, and no rival at all.
-set -euo pipefail
-program=$1/benchmarks/bench_train
+source "$(dirname "$0")/support/run.sh" "$1/benchmarks/bench_train"
 compare=$2/benchmarks/compare.py
 growth=$2/benchmarks/growth.py
 build=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 
-fail() {
-  echo "FAILED: $*" >&2
-  for file in stdout stderr; do sed "s/^/  $file: /" "$file" | tail -5 >&2; done
-  exit 1
+refused() { # in one line, on stderr alone
+  expect 2 "$@"
+  [ ! -s stdout ] || fail "$*: something on stdout"
 }
 
-# run CODE COMMAND...: runs the command and checks its exit code.
-run() {
-  local expected=$1 code=0
-  shift
-  "$@" >stdout 2>stderr </dev/null || code=$?
-  [ "$code" = "$expected" ] || fail "$*: exit code $code, expected $expected"
-}
-
-refused() { # in one line, on stderr
-  run 2 "$@"
-  [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] || fail "$*: not one line on stderr alone"
-}
-
-run 0 "$program" --list
+expect 0 "$program" --list
 [ "$(wc -l <stdout)" = 16 ] || fail "--list: not 16 workloads"
 for name in nw_step tiny_1000ops mha_long gpt_mid_fwd softmax_4096x512 gemm_1024; do
   grep -q "^$name " stdout || fail "--list: no $name"
 done
-run 0 "$program" --help
+expect 0 "$program" --help
 refused "$program" no_such_row
 grep -q no_such_row stderr || fail "the unknown workload is not named"
 refused "$program" --threads 0
@@ -41,7 +23,7 @@ refused "$program" --seconds x
 refused "$program" attention:1,2,3,2
 
 quick=(--windows 2 --seconds 0.005)
-run 0 "$program" --json "${quick[@]}" --threads 2 nw_step mha_d2l
+expect 0 "$program" --json "${quick[@]}" --threads 2 nw_step mha_d2l
 if command -v python3 >/dev/null; then
   python3 - <<'END' || fail "not a JSON object for each row"
 import json
@@ -51,7 +33,7 @@ assert all(row["threads"] == 2 and row["mib"] >= 0 and 0 < row["s"] <= row["medi
 END
 
   # Without the rivals: they are named, and our figures are there.
-  run 0 python3 "$compare" --build "$build" --python "$work/none" --out bench --rows nw_step --rounds 2 "${quick[@]}"
+  expect 0 python3 "$compare" --build "$build" --python "$work/none" --out bench --rows nw_step --rounds 2 "${quick[@]}"
   grep -q '^PyTorch is left out' stderr && grep -q '^JAX is left out' stderr || fail "missing rivals are not named"
   grep -q '^nw_step' stdout || fail "no row"
   python3 - <<'END' || fail "bench.json does not say what was measured"
@@ -61,7 +43,7 @@ assert report["cpu"] and len(report["missing"]) == 2
 assert all(len(row["contenders"]["tapegrad"]["runs"]) == 2 and row["ratio"] is None for row in report["rows"])
 assert report["gb_s"]["copy_4096x512"] > 0
 END
-  run 0 python3 "$growth" --build "$build" --python "$work/none" --out bench --curves tape --rounds 1
+  expect 0 python3 "$growth" --build "$build" --python "$work/none" --out bench --curves tape --rounds 1
   python3 - <<'END' || fail "growth.json: the tape's overhead is not linear"
 import json
 tape = json.load(open("bench/growth.json"))["curves"]["tape"]
@@ -72,6 +54,6 @@ END
   refused python3 "$growth" --build "$build" --curves no_such_curve
   refused python3 "$compare" --build "$build" --rows no_such_row
   refused python3 "$compare" --build "$work/no_such_folder"
-  run 0 python3 "$compare" --help
+  expect 0 python3 "$compare" --help
 fi
 echo "bench: all as expected"

@@ -1,28 +1,9 @@
 #!/usr/bin/env bash
 # The program nw_regression as a user runs it: results, pictures, the user's own table, and what it refuses.
-set -euo pipefail
-program=$1/examples/nw_regression
+source "$(dirname "$0")/support/run.sh" "$1/examples/nw_regression"
 source_root=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 
-fail() {
-  echo "FAILED: $*" >&2
-  for file in stdout stderr; do
-    if [ -s "$file" ]; then sed "s/^/  $file: /" "$file" | tail -5 >&2; fi
-  done
-  exit 1
-}
-
-# run CODE ARGUMENTS...: runs the program and checks its exit code; a failure is one line on stderr.
-run() {
-  local expected=$1 code=0
-  shift
-  "$program" "$@" >stdout 2>stderr </dev/null || code=$?
-  [ "$code" = "$expected" ] || fail "nw_regression $*: exit code $code, expected $expected"
-  if [ "$expected" != 0 ] && [ "$(wc -l <stderr)" != 1 ]; then fail "nw_regression $*: not one line on stderr"; fi
-}
+run() { expect "$1" "$program" "${@:2}"; }
 
 losses() { sed -n 's/^epoch [0-9]*, loss //p' stdout; }
 
