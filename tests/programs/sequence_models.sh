@@ -2,7 +2,7 @@
 # sequence_models measures what it says, draws it, and refuses bad usage. Arguments: the build folder.
 source "$(dirname "$0")/support/check.sh" "$1/examples/sequence_models" || exit 1
 
-"$program" --quick --any-time --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
+"$program" --quick --out "$folder/out" > "$folder/text" 2> "$folder/errors" || fail "exit $?: $(cat "$folder/errors")"
 for text in 'multiply-adds grow as  CNN n^1.00  GRU n^1.00  self-attention n^2.00' \
   'multiply-adds grow as  CNN d^2.00  GRU d^2.00  self-attention d^1.00' \
   'CNN  *65  *[0-9]*  *1  *32  *32$' 'GRU  *65  *[0-9]*  *65  *1  *65$' 'self-attention  *65  *[0-9]*  *1  *1  *1$'; do
