@@ -67,15 +67,20 @@ void load_training(Training& training, State state, const std::string& path) {
 
 // ---- what is asked for ----------------------------------------------------------------------------------------------
 
+void check(const std::string& to_translate, const std::string& where) {
+  if (!is_utf8(to_translate)) throw BadInput(where + ": is not UTF-8");
+  const std::size_t tokens = characters(to_translate).size();
+  if (tokens > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(tokens));
+}
+
 /// What can be refused before any work is.
 void check(const Options& options) {
   if (!options.load.empty() && !options.resume.empty()) throw BadInput("--load and --resume exclude each other");
   if (!options.load.empty() && !options.save.empty()) throw BadInput("--load trains nothing that --save could save");
   for (const std::string& text : options.texts) {
-    if (!is_utf8(text)) throw BadInput("--translate: is not UTF-8");
-    const std::size_t tokens = characters(text).size();
+    if (text == "-") continue;
+    check(text, "--translate");
     if (words(text).empty()) throw BadInput("--translate: nothing to translate in '" + text + "'");
-    if (tokens > 1000) throw BadInput("--translate: at most 1000 characters; got " + std::to_string(tokens));
   }
 }
 
@@ -98,11 +103,35 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
   return corpus;
 }
 
+/// A line with the translation. Says what the net has never seen.
+void show_translation(Translator& net, const Corpus& corpus, const Options& options, const std::string& source) {
+  const Tokens tokens = tokenised(source, corpus.by_words);
+  const Ids ids = corpus.source.ids(tokens);
+  std::string unknown;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == Vocabulary::unknown) unknown += (unknown.empty() ? "'" : ", '") + tokens[i] + "'";
+  }
+  if (!unknown.empty()) std::cerr << "translate: warning: never seen in training: " + unknown + '\n';
+  const Tokens found = translations(net, corpus, {tokens}, options.settings.longest + 1, options.beam)[0];
+  std::cout << joined(found, corpus.by_words ? " " : "") << std::endl;  // somebody may wait for it
+}
+
 void show_translations(Translator& net, const Corpus& corpus, const Options& options) {
-  std::vector<Tokens> sources;
-  for (const std::string& each : options.texts) sources.push_back(tokenised(each, corpus.by_words));
-  for (const Tokens& found : translations(net, corpus, sources, options.settings.longest + 1, options.beam)) {
-    show(joined(found, corpus.by_words ? " " : ""));
+  for (const std::string& text : options.texts) {
+    if (text != "-") {
+      show_translation(net, corpus, options, text);
+      continue;
+    }
+    std::string line;
+    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+      if (line.ends_with('\r')) line.pop_back();
+      check(line, "--translate -, line " + std::to_string(number));
+      if (words(line).empty()) {
+        show("");  // line by line beside the source
+      } else {
+        show_translation(net, corpus, options, line);
+      }
+    }
   }
 }
 
@@ -197,7 +226,12 @@ int main(int argc, char** argv) {
         command_line = &app;
         app.add_option("--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored")
             ->type_name("FILE");
-        app.add_option("--translate", options.texts, "a text to translate; may be given again")->type_name("TEXT");
+        app.add_option("--translate", options.texts, "a text to translate; may be given again; -: each line of stdin")
+            ->type_name("TEXT")
+            ->allow_extra_args(false)
+            ->check([](const std::string& given) {
+              return given.starts_with("--") ? "a text is needed; got the option " + given : "";
+            });
         app.add_option("--beam", options.beam, "how many beginnings are searched; 1: greedy")
             ->check(CLI::Range(1, 100))
             ->capture_default_str();

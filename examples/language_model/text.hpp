@@ -66,7 +66,6 @@ class Vocabulary {
   }
 
   std::size_t size() const { return characters_.size(); }
-  bool operator==(const Vocabulary&) const = default;
 
   /// Throws BadInput that starts with `what` for a character that is not there.
   Tokens tokens(const std::u32string& text, const std::string& what) const {
@@ -119,6 +118,9 @@ inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_
   std::u32string text = characters_of({std::istreambuf_iterator<char>(file), {}}, path);
   if (text.empty()) throw BadInput(path + " is empty");
   if (limit > 0 && text.size() > limit) text.resize(limit);
+  if (text.find(U'\n', text.find_first_not_of(U'\n')) >= text.find_last_not_of(U'\n')) {
+    throw BadInput(path + " has one line only; at least two are needed");
+  }
   const std::size_t least = 10 * context + 1;  // then a tenth holds the context, and the character that comes next
   if (text.size() < least) {
     throw BadInput(path + " has " + std::to_string(text.size()) + " characters; a context of " +

@@ -104,9 +104,11 @@ class Training {
     tapegrad::Tape tape;
     const tapegrad::Tensor loss = cross_entropy(net(batch.seen), batch.next);
     tape.backward(loss);
-    if (!std::isfinite(optim::clip_grad_norm(optimizer.parameters(), 1))) {
-      throw std::runtime_error("the loss or its gradient is not finite in step " + std::to_string(step() + 1) +
-                               "; a smaller --learning-rate may help");
+    const double norm = optim::clip_grad_norm(optimizer.parameters(), 1);
+    if (!std::isfinite(loss.item()) || !std::isfinite(norm)) {
+      throw std::runtime_error("step " + std::to_string(step() + 1) + ": the loss is " +
+                               tapegrad::to_text(loss.item()) + " and the norm of its gradient " +
+                               tapegrad::to_text(norm) + "; a smaller --learning-rate may help");
     }
     optimizer.scale_learning_rates(factor(static_cast<std::int64_t>(step())));
     optimizer.step();

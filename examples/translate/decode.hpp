@@ -8,16 +8,48 @@
 
 namespace translate {
 
-/// The likeliest token each time, until the end or `longest` tokens: (B,S) -> B translations.
-inline std::vector<Ids> greedy(Translator& net, const Index& source, std::size_t longest) {
-  const std::size_t batch = source.shape()[0];
-  const Mask mask = Translator::mask(source);
-  std::vector<nn::DecoderCache> cache = net.transformer.decoder.start(net.encode(source));
+/// A net that has read sources (B,S), and writes their translations token by token.
+class Writer {
+ public:
+  Writer(Translator& net, const Index& source)
+      : net_(net), mask_(Translator::mask(source)), cache_(net.transformer.decoder.start(net.encode(source))) {}
+
+  /// What was written last (B,1) -> scores (B,words) of what follows.
+  Tensor scores(const Index& tokens) { return net_.decode(tokens, at_++, cache_, mask_); }
+
+  /// Goes on with these of the B translations.
+  void keep(const Index& chosen) {
+    for (nn::DecoderCache& layer : cache_) {
+      for (Tensor* kept : {&layer.self.keys, &layer.self.values, &layer.memory.keys, &layer.memory.values}) {
+        *kept = index_select(*kept, 0, chosen);
+      }
+    }
+  }
+
+ private:
+  Translator& net_;
+  Mask mask_;
+  std::vector<nn::DecoderCache> cache_;
+  std::int64_t at_ = 0;
+};
+
+/// The scores (B,words) without the tokens that no translation has: padding and the start.
+inline Tensor of_words(const Tensor& scores) {
+  Array never = empty_array({scores.extent(1)});
+  std::fill_n(never.data(), never.size(), Real(0));
+  for (const std::int64_t token : {Vocabulary::padding, Vocabulary::start}) {
+    never.data()[token] = -std::numeric_limits<Real>::infinity();
+  }
+  return scores + Tensor(never);
+}
+
+/// The likeliest token each time, until the end or `longest` tokens: B translations from a Writer of B sources.
+inline std::vector<Ids> greedy(auto&& writer, std::size_t batch, std::size_t longest) {
   std::vector<Ids> found(batch);
   std::vector<bool> done(batch, false);
   Index tokens(Shape{batch, 1}, Ids(batch, Vocabulary::start));
   for (std::size_t at = 0; at < longest && std::count(done.begin(), done.end(), false) > 0; ++at) {
-    const Index next = argmax(net.decode(tokens, static_cast<std::int64_t>(at), cache, mask), 1);
+    const Index next = argmax(of_words(writer.scores(tokens)), 1);
     for (std::size_t i = 0; i < batch; ++i) {
       if (next.data()[i] == Vocabulary::end) done[i] = true;
       if (!done[i]) found[i].push_back(next.data()[i]);
@@ -41,7 +73,7 @@ struct Beginning {
 
 /// The `width` likeliest ways to go on from any beginning, likeliest first.
 inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, const Tensor& scores, std::size_t width) {
-  const Tensor log_probabilities = log_softmax(scores, 1);
+  const Tensor log_probabilities = log_softmax(of_words(scores), 1);
   const std::size_t vocabulary = scores.extent(1);
   const Real* const row = log_probabilities.value().data();
   const auto total = [&](std::int64_t i) {
@@ -63,17 +95,14 @@ inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, cons
   return next;
 }
 
-/// Beam search: source (1,S) -> the best translation by score. Of all beginnings of a length, the `width` likeliest are
-/// kept, until none of them can become better than what is finished.
-inline Ids beam_search(Translator& net, const Index& source, std::size_t longest, std::size_t width) {
-  const Mask mask = Translator::mask(source);
-  std::vector<nn::DecoderCache> cache = net.transformer.decoder.start(net.encode(source));
+/// Beam search: the best translation by score, from a Writer of one source. Of all beginnings of a length, the `width`
+/// likeliest are kept, until none of them can become better than what is finished.
+inline Ids beam_search(auto&& writer, std::size_t longest, std::size_t width) {
   std::vector<Beginning> live(1);
   std::optional<Beginning> best;
   Index tokens{{Vocabulary::start}};
   for (std::size_t at = 0; at < longest; ++at) {
-    const Tensor scores = net.decode(tokens, static_cast<std::int64_t>(at), cache, mask);
-    std::vector<Beginning> next = likeliest(live, scores, width);
+    std::vector<Beginning> next = likeliest(live, writer.scores(tokens), width);
     live.clear();
     Ids parents, last;
     for (Beginning& beginning : next) {
@@ -86,12 +115,7 @@ inline Ids beam_search(Translator& net, const Index& source, std::size_t longest
       }
     }
     if (live.empty() || (best && live.front().score_at(longest) <= best->score())) break;
-    const Index chosen(Shape{parents.size()}, parents);
-    for (nn::DecoderCache& layer : cache) {
-      for (Tensor* kept : {&layer.self.keys, &layer.self.values, &layer.memory.keys, &layer.memory.values}) {
-        *kept = index_select(*kept, 0, chosen);
-      }
-    }
+    writer.keep(Index(Shape{parents.size()}, parents));
     tokens = Index(Shape{last.size(), 1}, last);
   }
   if (!best) return live.front().tokens;
@@ -110,8 +134,9 @@ inline std::vector<Tokens> translations(Translator& net, const Corpus& corpus, c
     const std::size_t count = beam == 1 ? at_once : 1;
     for (; rows.size() < count && first < texts.size(); ++first) rows.push_back(ended(corpus.source.ids(texts[first])));
     const Index source = padded(rows);
+    Writer writer(net, source);
     const auto ids =
-        beam == 1 ? greedy(net, source, longest) : std::vector<Ids>{beam_search(net, source, longest, beam)};
+        beam == 1 ? greedy(writer, rows.size(), longest) : std::vector<Ids>{beam_search(writer, longest, beam)};
     for (const Ids& each : ids) found.push_back(corpus.target.tokens(each));
   }
   net.train();

@@ -52,8 +52,8 @@ inline std::vector<Pair> read_pairs(const std::string& path, const PairsOptions&
         std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t'; });
     if (control) refuse("binary data; expected text");
     if (!is_utf8(line)) refuse("is not UTF-8");
-    if (words(line).empty()) continue;
     const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos && words(line).empty()) continue;
     if (tab == std::string::npos) refuse("no tab between a source and its target");
     const std::size_t stop = std::min(line.find('\t', tab + 1), line.size());
     Pair pair{words(line.substr(0, tab)), words(line.substr(tab + 1, stop - tab - 1))};

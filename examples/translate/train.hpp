@@ -40,7 +40,14 @@ class Training {
     Tape tape;
     const Tensor loss = cross_entropy(net(batch), batch.labels, {.ignore_index = Vocabulary::padding});
     tape.backward(loss);
-    if (std::isfinite(optim::clip_grad_norm(net.parameters(), 1))) optimizer_.step();
+    const double norm = optim::clip_grad_norm(net.parameters(), 1);
+    if (!std::isfinite(loss.item()) || !std::isfinite(norm)) {
+      throw std::runtime_error(
+          examples::text("step %zu: the loss is %g and the norm of its gradient %g; a smaller "
+                         "--learning-rate may help",
+                         step() + 1, double(loss.item()), norm));
+    }
+    optimizer_.step();
     optimizer_.zero_grad();
     losses_.push_back(loss.item());
     return batch.tokens;

@@ -67,6 +67,10 @@ extra=$(find "$folder" -name '.*.tmp')
   2> "$folder/errors" || fail "a text of one's own: exit $?, $(cat "$folder/errors")"
 grep -q '^gęś' "$folder/other" || fail "a text of one's own: $(tail "$folder/other")"
 
+# A loss that is not finite ends the training, and what was saved before stays.
+with_bytes '\176' norm.weight "$folder/interrupted/language_model.safetensors" "$folder/huge"  # 8.4e37 each
+diverges "$folder/huge" $((step + 1))
+
 # Without training, what it says is not so.
 "$program" --quick --steps 2 --out "$folder/untrained" > "$folder/other" 2> "$folder/errors"
 status=$?
@@ -76,14 +80,18 @@ status=$?
 # Bad input.
 : > "$folder/empty"
 head -c 3000 /dev/zero > "$folder/zeros"
-echo 'One line is not enough.' > "$folder/line"
+{ echo; yes 'One line is not enough.' | head -c 20000 | tr '\n' ' '; echo; } > "$folder/line"
+"$program" --text "$folder/line" > "$folder/bad" 2>&1
+grep -q 'has one line only' "$folder/bad" || fail "one line: $(cat "$folder/bad")"
+echo 'Two lines
+are not.' > "$folder/short"
 yes '' | head -c 5000 > "$folder/same"
 printf 'caf\xe9 %.0s' {1..1000} > "$folder/latin"
 head -c 30000 "$novel" > "$folder/other_text"
 head -c 100000 "$model" > "$folder/half"
 { head -c 200000 "$model"; printf 'damaged'; tail -c +200008 "$model" | head -c 1000; } > "$folder/cut"
 { printf '\377\377\377\377\377\377\377\377'; tail -c +9 "$model"; } > "$folder/long"
-refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--text $folder/same" \
+refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--text $folder/short" "--text $folder/same" \
   "--text $folder/latin" "--text $folder/none" "--text $folder" "--text $model" \
   "--resume $folder/none" "--resume $folder" "--resume $novel" "--resume $folder/empty" "--resume $folder/half" \
   "--resume $folder/cut" "--resume $folder/long" "--resume $model --layers 3" "--resume $model --learning-rate 0.1" \

@@ -43,6 +43,13 @@ for beam in 1 3; do
   [[ $got == $'1975-03-14\n1962-05-27' ]] || fail "--translate, beam $beam: $got"
 done
 
+# Lines of stdin, one translation each; an empty one stays empty. What was never seen is named, by itself on stderr.
+got=$(printf '3 May 1999\r\n\n1962 MAY 27\n' | "$program" --load "$model" --translate - 2>&1)
+[[ $got == $'1999-05-03\n\n1962-05-27' ]] || fail "--translate -: $got"
+"$program" --load "$model" --translate '3 May 1999 ?é' > "$folder/text" 2> "$folder/errors" || fail "unknown: exit $?"
+[[ $(cat "$folder/errors") == "translate: warning: never seen in training: '?', 'é'" && $(wc -l < "$folder/text") == 1 ]] ||
+  fail "unknown: $(cat "$folder/errors")"
+
 # ---- pairs ----
 
 # Ten numbers, 'zero' to 'nine', with two words for things: 20 sentences, further columns, CRLF, capitals, marks.
@@ -75,6 +82,7 @@ awk -F'"?,"?' 'NR > 1 { ++seen[$1] } END { for (source in seen) if (seen[source]
 
 # Stopped, and gone on with: the same log, the same file, byte for byte.
 "$program" "${small[@]}" --steps 160 --needed 95 --stop-at 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop-at: exit $?"
+cp "$folder/part/translate.safetensors" "$folder/part_model"
 grep -q 'stopped after step 70 of 160' "$folder/text" || fail "--stop-at: $(cat "$folder/text")"
 [[ $(wc -l < "$folder/part/translate_log.csv") == 71 ]] || fail "--stop-at: the log"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/part/translate.safetensors" --quiet --out "$folder/part" \
@@ -105,6 +113,10 @@ status=$?
 [[ $status == 1 && $(cat "$folder/errors") == 'translate: it is not so that at least 95 % are exact' ]] ||
   fail "--steps 2: exit $status and $(cat "$folder/errors")"
 
+# A loss that is not finite ends the training, and what was saved before stays.
+with_bytes '\176' transformer.encoder.norm.weight "$folder/part_model" "$folder/huge"  # 8.4e37 each
+diverges "$folder/huge" 71 --pairs "$folder/pairs.tsv"
+
 # ---- bad input: one line that says what, exit 2, nothing written ----
 
 refused() {  # WHAT IT MUST SAY, OPTIONS
@@ -125,6 +137,8 @@ bad_pairs 'at least 2 pairs' ''
 bad_pairs 'got 1' 'one\tline here\n'
 bad_pairs 'line 2: no tab' 'a b\tc d\nno tab\n'
 bad_pairs 'line 3: the source' 'a b\tc d\n\n \tx\n'
+bad_pairs 'line 2: the source' 'a b\tc d\n\t\n'
+bad_pairs 'line 1: the source' '\t\t\t\na b\tc d\n'
 bad_pairs 'line 2: the target' 'a b\tc d\na b\t\tx\n'
 bad_pairs 'line 2: binary' 'a b\tc d\na\0b\tc\n'
 bad_pairs 'line 1: is not UTF-8' 'a \377b\tc d\n'
@@ -134,6 +148,8 @@ refused 'come 2 times or more' --pairs "$file"
 refused 'no such file' --pairs "$folder/missing"
 refused 'not a file' --pairs "$folder"
 refused 'nothing to translate' --translate ' '
+refused '--beam' --translate --beam 4
+refused 'May' --translate 3 May 1999
 refused 'heads' --heads 5
 refused 'past that step' --resume "$model" --stop-at 700
 refused 'learning-rate' --learning-rate nan

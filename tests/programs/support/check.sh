@@ -60,6 +60,28 @@ survives_kills() {
   [[ -z $(find "$folder/killed" -name '.*') ]] || fail "kills left behind: $(ls -A "$folder/killed")"
 }
 
+# with_bytes BYTE ARRAY FROM TO: a checkpoint in which the array's first 8 numbers are made of that byte.
+with_bytes() {
+  local header start
+  header=$(od -An -tu8 -N8 "$3")
+  start=$(head -c $((8 + header)) "$3" | grep -ao "\"$2\":{[^}]*_offsets\":\[[0-9]*" | grep -o '[0-9]*$')
+  start=$((8 + header + start))
+  { head -c $start "$3"; head -c 32 /dev/zero | tr '\0' "$1"; tail -c +$((start + 33)) "$3"; } > "$4"
+}
+
+# diverges CHECKPOINT STEP ARGUMENTS...: gone on with, its loss is not finite in that step: one line says so, the exit
+# code is 1, and the checkpoint is as it was.
+diverges() {
+  local checkpoint=$1 step=$2 status
+  shift 2
+  cp "$checkpoint" "$checkpoint.before"
+  "$program" --resume "$checkpoint" "$@" --quiet --out "$folder/diverged" > /dev/null 2> "$folder/errors"
+  status=$?
+  [[ $status == 1 && $(wc -l < "$folder/errors") == 1 ]] && grep -q "step $step: the loss is" "$folder/errors" ||
+    fail "a loss that is not finite: exit $status and $(cat "$folder/errors")"
+  cmp "$checkpoint" "$checkpoint.before" || fail "a loss that is not finite was saved"
+}
+
 # helps OPTION: --help shows the option.
 helps() {
   "$program" --help > "$folder/help" 2>&1 && grep -q -e "$1" "$folder/help" || fail "--help failed"
