@@ -1,15 +1,15 @@
 #include "nn/write_file.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 
 namespace tapegrad {
@@ -17,33 +17,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSuffix = ".tmp";
+
 /// ".NAME.": how the names of the files beside `path` start. Hidden, and beside it because a rename is atomic only
-/// within one file system. "PID.N.tmp" follows.
+/// within one file system. Digits of chance and kSuffix follow.
 std::string start_of_names(const fs::path& path) {
   std::string start = path.filename().string();
   start.insert(start.begin(), '.');
   return start += '.';
 }
 
-std::string name_beside(const fs::path& path) {
-  static std::atomic<unsigned> saves{0};
-  std::string name = start_of_names(path);
-  name.append(std::to_string(getpid())).append(".").append(std::to_string(saves++)).append(".tmp");
-  return (path.parent_path() / name).string();
-}
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// Removes what programs that are no more left beside `path`.
+/// Removes what programs that are no more left beside `path`. A writer's lock ends with it, however it ends and
+/// wherever it runs, which its process number would not tell.
 void remove_leftovers(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const std::string start = start_of_names(path);
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  for (fs::directory_iterator at(folder_of(path), error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.starts_with(start) || !name.ends_with(".tmp")) continue;
-    pid_t writer = 0;
-    const auto [rest, bad] = std::from_chars(name.data() + start.size(), name.data() + name.size(), writer);
-    if (bad != std::errc() || *rest != '.' || writer <= 0) continue;
-    if (kill(writer, 0) != 0 && errno == ESRCH) unlink(at->path().c_str());
+    if (!name.starts_with(start) || !name.ends_with(kSuffix)) continue;
+    const int file = open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) unlink(at->path().c_str());
+    close(file);
+  }
+}
+
+/// A new file beside `path`, locked; -1, and errno, when there can be none.
+int create_beside(const fs::path& path, std::string& name) {
+  std::random_device chance;
+  for (;;) {
+    name = (folder_of(path) / start_of_names(path)).string();
+    name.append(std::to_string(chance())).append(kSuffix);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) return -1;
+    struct stat state;
+    flock(file, LOCK_EX);
+    if (fstat(file, &state) == 0 && state.st_nlink > 0) return file;
+    close(file);  // another program took it for a leftover before it was locked
   }
 }
 
@@ -59,7 +72,7 @@ bool write_all(int file, const std::string& content) {
 
 /// Makes a rename within the folder last. A file system that cannot is no failure.
 bool sync_folder(const fs::path& path) {
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string folder = folder_of(path).string();
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return errno == EACCES;  // a folder that may be written but not read
   const bool ok = fsync(file) == 0 || errno == EINVAL;
@@ -71,28 +84,28 @@ bool sync_folder(const fs::path& path) {
 
 }  // namespace
 
-void write_file(const std::string& path, const std::string& content) {
-  std::error_code unknown;
-  const fs::file_status there = fs::status(path, unknown);
-  if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there)) {  // the rename would replace it
-    throw std::runtime_error("cannot write " + path + ": it is a device or a pipe");
+void write_file(const std::string& given, const std::string& content) {
+  const auto refuse = [&](const std::string& why) { throw std::runtime_error("cannot write " + given + ": " + why); };
+  fs::path path = given;
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(path, none); path = folder_of(path) / fs::read_symlink(path)) {
+    if (++links > 40) refuse(std::strerror(ELOOP));
   }
+  struct stat old;
+  const bool exists = stat(path.c_str(), &old) == 0;
+  if (exists && S_ISDIR(old.st_mode)) refuse("it is a folder");
+  if (exists && !S_ISREG(old.st_mode)) refuse("it is a device or a pipe");  // the rename would replace it
   remove_leftovers(path);
-  const std::string temporary = name_beside(path);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  bool ok = file >= 0 && write_all(file, content) && fsync(file) == 0;
+  std::string temporary;
+  const int file = create_beside(path, temporary);
+  const bool ok = file >= 0 && (!exists || fchmod(file, old.st_mode & 07777) == 0) && write_all(file, content) &&
+                  fsync(file) == 0 && std::rename(temporary.c_str(), path.c_str()) == 0;
   int error = errno;
-  if (file >= 0 && close(file) != 0 && ok) {
-    error = errno;
-    ok = false;
-  }
-  if (ok) {
-    ok = std::rename(temporary.c_str(), path.c_str()) == 0 && sync_folder(path);
-    error = errno;
-  }
-  if (ok) return;
-  if (file >= 0) unlink(temporary.c_str());
-  throw std::runtime_error("cannot write " + path + ": " + std::strerror(error));
+  if (!ok && file >= 0) unlink(temporary.c_str());
+  if (file >= 0) close(file);  // not sooner: it is locked until it has its name
+  if (ok && sync_folder(path)) return;
+  if (ok) error = errno;
+  refuse(std::strerror(error));
 }
 
 }  // namespace tapegrad

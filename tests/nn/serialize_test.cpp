@@ -1,6 +1,8 @@
 #include "nn/serialize.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -348,6 +350,44 @@ TEST_CASE("A file that cannot be written is said so, and nothing is left behind"
   fs::create_directory(folder.path + "is_folder");
   CHECK_THROWS_AS(save_checkpoint(folder.path + "is_folder", {}), std::runtime_error);
   CHECK_THROWS_AS(save_checkpoint("", {}), std::runtime_error);
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("Writing follows links and keeps the file's permissions") {
+  Folder folder;
+  const auto permissions = [](const std::string& path) { return fs::status(path).permissions(); };
+  write(folder.path + "file", "old");
+  fs::permissions(folder.path + "file", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("file", folder.path + "link");
+  fs::create_symlink(folder.path + "link", folder.path + "link_to_link");
+  write_file(folder.path + "link_to_link", "new");
+  CHECK(fs::is_symlink(folder.path + "link_to_link"));
+  CHECK(read(folder.path + "file") == "new");
+  CHECK(permissions(folder.path + "file") == (fs::perms::owner_read | fs::perms::owner_write));
+
+  fs::create_symlink("to_come", folder.path + "dangling");
+  write_file(folder.path + "dangling", "it came");
+  CHECK(read(folder.path + "to_come") == "it came");
+  std::ofstream(folder.path + "usual").put('x');
+  CHECK(permissions(folder.path + "to_come") == permissions(folder.path + "usual"));
+
+  fs::create_symlink("round", folder.path + "round");
+  CHECK_THROWS_WITH(write_file(folder.path + "round", ""), Catch::Matchers::ContainsSubstring("symbolic links"));
+  CHECK(folder.files() == 7);
+}
+
+TEST_CASE("What killed programs left is removed, and what others are writing is not") {
+  Folder folder;
+  const std::string dead = folder.path + ".file.123.tmp", alive = folder.path + ".file.456.tmp";
+  write(dead, "half");
+  write(alive, "half");
+  const int writer = open(alive.c_str(), O_RDONLY);
+  REQUIRE(flock(writer, LOCK_EX) == 0);
+  write_file(folder.path + "file", "whole");
+  CHECK_FALSE(fs::exists(dead));
+  CHECK(fs::exists(alive));
+  close(writer);
+  write_file(folder.path + "file", "whole");
   CHECK(folder.files() == 1);
 }
 
