@@ -51,6 +51,7 @@ void note_interrupt(int) { interrupted = 1; }
 int run(int argc, const char* const* argv, const std::string& name, const std::string& about,
         const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
         const Common& defaults) {
+  std::signal(SIGXFSZ, SIG_IGN);  // so that a file too large is an error that is told
   try {
     Common common = defaults;
     CLI::App app(about, name);
