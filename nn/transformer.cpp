@@ -46,6 +46,22 @@ Tensor TransformerLayer::feed_forward(const Tensor& x) {
   return linear2(dropout_(hidden));
 }
 
+// ---- layers of one kind ---------------------------------------------------------------------------------------------
+
+template <class Layer>
+TransformerStack<Layer>::TransformerStack(std::size_t count, const TransformerConfig& config, Rng& rng) {
+  for (std::size_t i = 0; i < count; ++i) layers.add(config, rng);
+  if (config.final_norm) child("norm", norm.emplace(config.width, kEps, config.bias));
+}
+
+template <class Layer>
+template <class Apply>
+Tensor TransformerStack<Layer>::run(Tensor x, const Apply& layer) {
+  const NamedScope name = named_scope();
+  for (std::size_t i = 0; i < layers.size(); ++i) x = layer(i, x);
+  return norm ? (*norm)(x) : x;
+}
+
 // ---- encoder --------------------------------------------------------------------------------------------------------
 
 TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config, Rng& rng)
@@ -53,28 +69,24 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config
   register_network();
 }
 
-Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionOptions& options) {
+Tensor TransformerEncoderLayer::run(const Tensor& x, const Part& attention) {
   const NamedScope name = named_scope();
-  const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, options); });
-  return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
+  return add(add(x, norm1, attention), norm2, [&](const Tensor& t) { return feed_forward(t); });
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionOptions& options) {
+  return run(x, [&](const Tensor& t) { return self_attn(t, options); });
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, KeyValues& cache) {
-  const NamedScope name = named_scope();
-  const Tensor y = add(x, norm1, [&](const Tensor& t) { return self_attn(t, cache); });
-  return add(y, norm2, [&](const Tensor& t) { return feed_forward(t); });
+  return run(x, [&](const Tensor& t) { return self_attn(t, cache); });
 }
 
-TransformerEncoder::TransformerEncoder(const TransformerConfig& config, Rng& rng) {
-  for (std::size_t i = 0; i < config.encoder_layers; ++i) layers.add(config, rng);
-  if (config.final_norm) child("norm", norm.emplace(config.width, kEps, config.bias));
-}
+TransformerEncoder::TransformerEncoder(const TransformerConfig& config, Rng& rng)
+    : TransformerStack(config.encoder_layers, config, rng) {}
 
 Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionOptions& options) {
-  const NamedScope name = named_scope();
-  Tensor y = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, options);
-  return norm ? (*norm)(y) : y;
+  return run(x, [&](std::size_t i, const Tensor& t) { return layers[i](t, options); });
 }
 
 // ---- decoder --------------------------------------------------------------------------------------------------------
@@ -115,16 +127,11 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, DecoderCache& cache,
   return y;
 }
 
-TransformerDecoder::TransformerDecoder(const TransformerConfig& config, Rng& rng) {
-  for (std::size_t i = 0; i < config.decoder_layers; ++i) layers.add(config, rng);
-  if (config.final_norm) child("norm", norm.emplace(config.width, kEps, config.bias));
-}
+TransformerDecoder::TransformerDecoder(const TransformerConfig& config, Rng& rng)
+    : TransformerStack(config.decoder_layers, config, rng) {}
 
 Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory, const DecoderMasks& masks) {
-  const NamedScope name = named_scope();
-  Tensor y = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, memory, masks);
-  return norm ? (*norm)(y) : y;
+  return run(x, [&](std::size_t i, const Tensor& t) { return layers[i](t, memory, masks); });
 }
 
 std::vector<DecoderCache> TransformerDecoder::start(const Tensor& memory) {
@@ -135,13 +142,10 @@ std::vector<DecoderCache> TransformerDecoder::start(const Tensor& memory) {
 
 Tensor TransformerDecoder::operator()(const Tensor& x, std::vector<DecoderCache>& cache,
                                       const std::optional<Mask>& memory_mask) {
-  const NamedScope name = named_scope();
   require(cache.size() == layers.size(), "TransformerDecoder", "there must be a cache for each layer, from start()",
           cache.size(), layers.size());
   std::vector<DecoderCache> longer = cache;
-  Tensor y = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) y = layers[i](y, longer[i], memory_mask);
-  if (norm) y = (*norm)(y);
+  const Tensor y = run(x, [&](std::size_t i, const Tensor& t) { return layers[i](t, longer[i], memory_mask); });
   cache.swap(longer);
   return y;
 }

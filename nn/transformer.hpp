@@ -72,6 +72,9 @@ class TransformerEncoderLayer : public TransformerLayer {
   /// Further positions (B,n,E) behind the cached ones -> (B,n,E): what they would get with all before them from
   /// (x, {.causal = true}).
   Tensor operator()(const Tensor& x, KeyValues& cache);
+
+ private:
+  Tensor run(const Tensor& x, const Part& attention);
 };
 
 /// Which positions a decoder may attend to: masks that broadcast to (B,T,T), besides causality, and to (B,T,S).
@@ -106,23 +109,34 @@ class TransformerDecoderLayer : public TransformerLayer {
   Tensor run(const Tensor& x, const Part& self_attention, const Part& memory_attention);
 };
 
+/// Layers of one kind, each given what the one before it returned, and a norm.
+template <class Layer>
+class TransformerStack : public Module {
+ public:
+  ModuleList<Layer> layers = child<ModuleList<Layer>>("layers");
+  std::optional<LayerNorm> norm;  ///< with final_norm
+
+ protected:
+  TransformerStack(std::size_t count, const TransformerConfig& config, Rng& rng);
+  /// layer(i, x) is what the i-th layer makes of x.
+  template <class Apply>
+  Tensor run(Tensor x, const Apply& layer);
+};
+
 /// encoder_layers of them, and a norm.
-class TransformerEncoder : public Module {
+class TransformerEncoder : public TransformerStack<TransformerEncoderLayer> {
  public:
   TransformerEncoder(const TransformerConfig& config, Rng& rng);
 
   /// x (B,S,E) -> (B,S,E), every layer with the same masks.
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {});
-
-  ModuleList<TransformerEncoderLayer> layers = child<ModuleList<TransformerEncoderLayer>>("layers");
-  std::optional<LayerNorm> norm;  ///< with final_norm
 };
 
 /// decoder_layers of them, and a norm. To decode one position after the other:
 ///
 ///   std::vector<nn::DecoderCache> cache = decoder.start(memory);
 ///   for (...) x = next(decoder(x, cache, memory_mask));  // x (B,1,E)
-class TransformerDecoder : public Module {
+class TransformerDecoder : public TransformerStack<TransformerDecoderLayer> {
  public:
   TransformerDecoder(const TransformerConfig& config, Rng& rng);
 
@@ -134,9 +148,6 @@ class TransformerDecoder : public Module {
   /// Further positions (B,n,E) -> (B,n,E): what they would get with all before them. Refuses a cache of another number
   /// of layers; whatever is refused leaves the cache as it was.
   Tensor operator()(const Tensor& x, std::vector<DecoderCache>& cache, const std::optional<Mask>& memory_mask = {});
-
-  ModuleList<TransformerDecoderLayer> layers = child<ModuleList<TransformerDecoderLayer>>("layers");
-  std::optional<LayerNorm> norm;  ///< with final_norm
 };
 
 /// Encoder and decoder. Embeddings, positions and the map to words are the caller's, as in PyTorch. Every weight with
