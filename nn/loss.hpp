@@ -1,4 +1,4 @@
-/// Losses as objects: a function of autograd/ops.hpp with its settings.
+/// A loss as an object: mse_loss with its setting.
 #pragma once
 
 #include "autograd/ops.hpp"
@@ -11,13 +11,6 @@ struct MSELoss {
   Tensor operator()(const Tensor& prediction, const Tensor& target) const {
     return mse_loss(prediction, target, reduction);
   }
-};
-
-/// `cross_entropy` with its options: `nn::CrossEntropyLoss loss{{.ignore_index = padding}}`. As PyTorch's, but that the
-/// classes are the last axis unless class_axis says otherwise, and that the mean of no labels is 0.
-struct CrossEntropyLoss {
-  CrossEntropyOptions options = {};
-  Tensor operator()(const Tensor& logits, const Index& labels) const { return cross_entropy(logits, labels, options); }
 };
 
 }  // namespace TAPEGRAD::nn
