@@ -61,21 +61,15 @@ configure() {
     return 1
 }
 
-apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
-
 configure "$@" && [ -z "$slow" ] && exit 0
 
-sudo=
-[ "$(id -u)" = 0 ] || sudo='sudo -n'
 # shellcheck disable=SC2086
 wanted=$(echo $missing $slow)
-if [ -n "$wanted" ] && command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
-    echo "setup: installing what is missing, or slow: $wanted"
-    apt update -qq
+if [ -n "$wanted" ]; then
     # shellcheck disable=SC2046,SC2086
-    if apt install -qq -y --no-install-recommends $(column 3 $wanted); then
+    if ./apt.sh $(column 3 $wanted); then
         for extra in gnuplot-nox libdnnl-dev; do # pictures, faster float products
-            apt install -qq -y --no-install-recommends $extra || echo "setup: no $extra here; going on without it"
+            ./apt.sh $extra || echo "setup: no $extra here; going on without it"
         done
         configure "$@" && [ -z "$slow" ] && exit 0
     fi

@@ -15,17 +15,11 @@ command -v gnuplot >/dev/null || missing="$missing gnuplot-nox"
 [ -e "$mathjax/MathJax.js" ] || missing="$missing libjs-mathjax"
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
 if [ -n "$missing" ]; then
-  sudo=
-  [ "$(id -u)" = 0 ] || sudo='sudo -n'
-  if command -v apt-get >/dev/null && $sudo true 2>/dev/null; then
-    echo "docs: installing what is missing:$missing"
-    $sudo apt-get update -qq
-    # shellcheck disable=SC2086
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null
-  else
+  # shellcheck disable=SC2086
+  ./apt.sh $missing || {
     echo "docs: missing:$missing (Debian's names; MathJax 2 may lie elsewhere: MATHJAX=folder)" >&2
     exit 1
-  fi
+  }
 fi
 venv=$build/docs-venv
 if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then
