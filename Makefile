@@ -7,7 +7,7 @@ CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 
 setup = ./setup.sh $(1) $(CMAKE_ARGS)
 make_targets = cmake --build $(1) --parallel $(JOBS) --target
-cpp_files = find *.hpp autograd nn optim examples tests benchmarks docs -name '*.[ch]pp' 2>/dev/null
+cpp_files = find *.hpp autograd nn optim distributed examples tests benchmarks docs -name '*.[ch]pp' 2>/dev/null
 
 MAKEFLAGS += --no-print-directory
 
@@ -27,7 +27,7 @@ test: ## Every test, in float and in double
 
 install: ## Both libraries, their headers, and what find_package and pkg-config read, under PREFIX (/usr/local)
 	$(call setup,$(BUILD))
-	$(call make_targets,$(BUILD)) tapegrad tapegrad_double
+	$(call make_targets,$(BUILD)) tapegrad tapegrad_double tapegrad_distributed
 	cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))"
 
 build: ## The library and the example programs

@@ -3,11 +3,11 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tapegrad)
-install(TARGETS ${libraries} EXPORT tapegradTargets
+install(TARGETS ${libraries} tapegrad_distributed EXPORT tapegradTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
 install(EXPORT tapegradTargets NAMESPACE tapegrad:: DESTINATION ${package})
-install(DIRECTORY autograd nn optim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad
+install(DIRECTORY autograd nn optim distributed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad
         FILES_MATCHING PATTERN *.hpp
         PATTERN ops EXCLUDE PATTERN simd.hpp EXCLUDE)  # these no installed header includes
 install(FILES tapegrad.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)

@@ -1,4 +1,5 @@
-# find_package(tapegrad 0.1): the targets tapegrad::tapegrad (Real is float) and, if it was built, tapegrad::double.
+# find_package(tapegrad 0.1): the targets tapegrad::tapegrad (Real is float) and, if it was built, tapegrad::double. With
+# COMPONENTS distributed, tapegrad::distributed too, which needs MPI where it was built with it.
 include("${CMAKE_CURRENT_LIST_DIR}/need.cmake")
 set(missing "")
 need_arrays()
@@ -7,5 +8,8 @@ if(missing)
   set(tapegrad_FOUND FALSE)
   set(tapegrad_NOT_FOUND_MESSAGE "its headers need ${missing}: say where with CMAKE_PREFIX_PATH")
   return()
+endif()
+if("distributed" IN_LIST tapegrad_FIND_COMPONENTS)
+  find_package(MPI QUIET COMPONENTS CXX)
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/tapegradTargets.cmake")

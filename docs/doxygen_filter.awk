@@ -21,10 +21,10 @@ FNR == 1 {
 }
 note && /^\/\/ / { if (note++ == 1) print "///"; sub(/^\/\/ /, "/// "); print; next }
 note { print "/// @{\n"; note = 0 }
-/^}  \/\/ namespace TAPEGRAD/ && open { print "/// @}\n"; open = 0 }
+/^}  \/\/ namespace (TAPEGRAD|tapegrad)/ && open { print "/// @}\n"; open = 0 }
 /^template <class T>$/ { template = $0; next }
 / = delete;/ || /virtual ~.* = default;$/ { template = ""; print ""; next }
 template { print template; template = "" }
 /^ *\/\/\/   / { sub(/\/\/\/   /, "///     ") }
 { print }
-/^namespace TAPEGRAD/ && group != "ops_hpp" { print "/// @addtogroup " group "\n/// @{\n"; open = 1 }
+/^namespace (TAPEGRAD|tapegrad)/ && group != "ops_hpp" { print "/// @addtogroup " group "\n/// @{\n"; open = 1 }

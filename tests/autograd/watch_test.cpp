@@ -247,6 +247,27 @@ TEST_CASE("several watchers see the same tape", "[watch]") {
   CHECK(profile.rows().size() == 2);
 }
 
+TEST_CASE("a leaf is told of once, when its gradient is whole", "[watch]") {
+  // What training on several ranks relies on: the sum over them can begin before the pass has ended.
+  struct Leaves : Watcher {
+    std::vector<std::pair<Tensor, Tensor>> seen;
+    void before_rule(const Tape&, const Step& step, const Array& dy) override {
+      if (step.leaf() != nullptr) seen.emplace_back(*step.leaf(), Tensor(Array(dy)));
+    }
+  } leaves;
+  const Parameter first(Tensor{1, 2}), twice(Tensor{3, 4}), last(Tensor{5, 6}), unused(Tensor{7, 8});
+  {
+    Tape tape;
+    const Tensor early = exp(first) * twice;
+    tape.backward(sum(early * last * twice));
+  }
+  REQUIRE(leaves.seen.size() == 3);
+  CHECK(leaves.seen[0].first.same_as(last));
+  CHECK(leaves.seen[1].first.same_as(twice));
+  CHECK(leaves.seen[2].first.same_as(first));
+  for (const auto& [leaf, gradient] : leaves.seen) CHECK(gradient.value() == leaf.grad());
+}
+
 TEST_CASE("a profile counts calls, bytes and time by op over many tapes", "[watch]") {
   Parameter x(ones({100, 100}));
   Profile profile;

@@ -296,4 +296,34 @@ TEST_CASE("12.3: Newton's method doubles the digits where f'' is well behaved") 
 }
 // [/12]
 
+// [13]
+TEST_CASE("13.1: the mean of the shares' means is the batch's only where shares have the same size") {
+  const auto gradient = [](const Tensor& x) {
+    Parameter w(Tensor(2));
+    Tape tape;
+    return tape.gradient(mean(square(w * x - Real(1))), {w})[0].item();
+  };
+  const Tensor x{1, 5, 2, 4};
+  const auto share = [&](int begin, int end) { return slice(x, 0, begin, end); };
+  CHECK((gradient(share(0, 2)) + gradient(share(2, 4))) / 2 == Approx(gradient(x)));
+  CHECK((gradient(share(0, 3)) + gradient(share(3, 4))) / 2 != Approx(gradient(x)));
+  CHECK((3 * gradient(share(0, 3)) + gradient(share(3, 4))) / 4 == Approx(gradient(x)));
+}
+
+TEST_CASE("13.2: of twice as many rows, the gradient has half the variance") {
+  Rng rng(0);
+  const auto variance = [&](std::size_t rows) {  // of the gradient of mean((w - x)^2) at 0
+    Parameter w(Tensor(0));
+    double squares = 0;
+    for (int batch = 0; batch < 4000; ++batch) {
+      Tape tape;
+      const double g = tape.gradient(mean(square(w - Tensor(rng.normal({rows})))), {w})[0].item();
+      squares += g * g / 4000;
+    }
+    return squares;
+  };
+  CHECK(variance(8) / variance(16) == Approx(2).margin(0.3));  // so a larger learning rate may do
+}
+// [/13]
+
 }  // namespace

@@ -8,7 +8,8 @@ found_in=$(sed -n 's/^CMAKE_PREFIX_PATH:[^=]*=//p' "$build/CMakeCache.txt")  # w
 
 cp -r "$program" "$folder/consumer"
 cmake --install "$build" --prefix "$prefix" > "$folder/log" 2>&1 || fail "install: $(tail -3 "$folder/log")"
-for file in include/tapegrad/tapegrad.hpp include/tapegrad/autograd/tape.hpp include/tapegrad/optim/adam.hpp; do
+for file in include/tapegrad/tapegrad.hpp include/tapegrad/autograd/tape.hpp include/tapegrad/optim/adam.hpp \
+  include/tapegrad/distributed/ranks.hpp; do
   [[ -f $prefix/$file ]] || fail "not installed: $file"
 done
 grep -rl "$source" "$prefix" --include='*.cmake' --include='*.pc' && fail "these name the source folder"
@@ -26,7 +27,7 @@ consumer() {
     -DCMAKE_CXX_FLAGS="-O1 -Wall -Wextra -Werror $*" > "$folder/log" 2>&1 &&
     cmake --build "$out" --parallel 2 > "$folder/log" 2>&1 || fail "$name: $(tail -20 "$folder/log")"
   local ran=0
-  for made in "$out/training" "$out/inside_xtensor"; do
+  for made in "$out/training" "$out/ranks" "$out/inside_xtensor"; do
     [[ -x $made ]] || continue
     "$made" > "$folder/said" 2>&1 || fail "$name: ${made##*/}: exit $? and $(cat "$folder/said")"
     ran=$((ran + 1))
