@@ -4,58 +4,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "autograd/mask.hpp"
 #include "autograd/random.hpp"
 #include "examples/support/files.hpp"
+#include "examples/support/training.hpp"
+#include "examples/support/utf8.hpp"
 
 namespace language_model {
 
-using examples::BadInput;
+using examples::BadInput, examples::utf8;
 using Tokens = std::vector<std::int64_t>;  // places in a vocabulary
 using Numbers = std::vector<double>;
-
-/// The characters of UTF-8 text, without a byte order mark and with \n for \r\n. Throws BadInput that starts with
-/// `what` for anything else, control characters included: they could not be shown.
-inline std::u32string characters_of(const std::string& bytes, const std::string& what) {
-  const auto refuse = [&](std::size_t at) {
-    throw BadInput(what + " is not text in UTF-8: byte " + std::to_string(at + 1) + " makes no character");
-  };
-  std::u32string characters;
-  for (std::size_t at = 0, next = 0; at < bytes.size(); at = next) {
-    const auto first = static_cast<unsigned char>(bytes[at]);
-    const std::size_t more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-    next = at + 1 + more;
-    if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || next > bytes.size()) refuse(at);
-    char32_t character = more == 0 ? first : first & (0x3fu >> more);
-    for (std::size_t i = at + 1; i < next; ++i) {
-      if ((bytes[i] & 0xc0) != 0x80) refuse(at);
-      character = character << 6 | (bytes[i] & 0x3fu);
-    }
-    const bool too_long = (more == 2 && character < 0x800) || (more == 3 && character < 0x10000);
-    const bool surrogate = character >= 0xd800 && character < 0xe000;
-    if (too_long || surrogate || character > 0x10ffff) refuse(at);
-    if (character == U'\r' && next < bytes.size() && bytes[next] == '\n') continue;
-    if (character == 0xfeff && at == 0) continue;
-    const bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
-    if (control && character != U'\n' && character != U'\t' && character != U'\f') refuse(at);
-    characters += character;
-  }
-  return characters;
-}
-
-inline std::string utf8(char32_t character) {
-  const auto low = [&](int shift) { return static_cast<char>(0x80 | (character >> shift & 0x3f)); };
-  if (character < 0x80) return {static_cast<char>(character)};
-  if (character < 0x800) return {static_cast<char>(0xc0 | character >> 6), low(0)};
-  if (character < 0x10000) return {static_cast<char>(0xe0 | character >> 12), low(6), low(0)};
-  return {static_cast<char>(0xf0 | character >> 18), low(12), low(6), low(0)};
-}
 
 /// The different characters of a text, in the order of their code points.
 class Vocabulary {
@@ -100,48 +62,36 @@ class Vocabulary {
 /// The first nine tenths of a text to learn from, the rest to be examined on.
 struct Corpus {
   Vocabulary vocabulary;
-  Tokens training;
-  Tokens validation;
+  Tokens training = {};
+  Tokens validation = {};
+  std::string fingerprint = {};
 
   std::size_t size() const { return training.size() + validation.size(); }
 };
 
 /// Reads the file's first `limit` characters, or all for a limit of 0. Throws BadInput for one that is not there, not
-/// text, empty, of one character only, or too short for that context.
+/// text, empty, of one line or of one character only, or too short for that context.
 inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_t context) {
-  std::error_code error;
-  std::ifstream file;
-  if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
-  if (!file.is_open()) throw BadInput("there is no file " + path + " that can be read");
-  constexpr std::size_t most = 100'000'000;
-  if (std::filesystem::file_size(path, error) > most) throw BadInput(path + " is larger than 100 MB");
-  std::u32string text = characters_of({std::istreambuf_iterator<char>(file), {}}, path);
-  if (text.empty()) throw BadInput(path + " is empty");
+  const std::string bytes = examples::read_text(path);
+  std::u32string text = examples::decoded(bytes);
+  if (text.empty()) throw BadInput(path + ": is empty");
   if (limit > 0 && text.size() > limit) text.resize(limit);
   if (text.find(U'\n', text.find_first_not_of(U'\n')) >= text.find_last_not_of(U'\n')) {
-    throw BadInput(path + " has one line only; at least two are needed");
+    throw BadInput(path + ": has one line only; at least two are needed");
   }
   const std::size_t least = 10 * context + 1;  // then a tenth holds the context, and the character that comes next
   if (text.size() < least) {
-    throw BadInput(path + " has " + std::to_string(text.size()) + " characters; a context of " +
+    throw BadInput(path + ": has " + std::to_string(text.size()) + " characters; a context of " +
                    std::to_string(context) + " needs at least " + std::to_string(least));
   }
-  Corpus corpus{Vocabulary(text), {}, {}};
-  if (corpus.vocabulary.size() < 2) throw BadInput("all characters of " + path + " are the same");
+  Corpus corpus{Vocabulary(text)};
+  corpus.fingerprint = examples::fingerprint(bytes);
+  if (corpus.vocabulary.size() < 2) throw BadInput(path + ": all characters are the same");
   corpus.training = corpus.vocabulary.tokens(text, path);
   const auto split = corpus.training.begin() + static_cast<std::ptrdiff_t>(text.size() * 9 / 10);
   corpus.validation.assign(split, corpus.training.end());
   corpus.training.erase(split, corpus.training.end());
   return corpus;
-}
-
-/// A number that tells texts apart (FNV-1a over the tokens).
-inline std::uint64_t fingerprint(const Corpus& corpus) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const Tokens* part : {&corpus.training, &corpus.validation}) {
-    for (const std::int64_t token : *part) hash = (hash ^ static_cast<std::uint64_t>(token)) * 0x100000001b3u;
-  }
-  return hash;
 }
 
 /// Cross-entropy in nats of the validation part for someone who knows how frequent each character is in the training

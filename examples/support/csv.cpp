@@ -32,7 +32,7 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string read_text(const std::string& path) {
+std::string text_of(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -224,7 +224,7 @@ std::vector<double> numbers(const Table& table, std::size_t column) {
 }  // namespace
 
 Table read_csv(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = text_of(path);
   Table table;
   table.path = path;
   table.separator = find_separator(text);

@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "examples/support/utf8.hpp"
 
 namespace examples {
 
@@ -19,6 +23,43 @@ void prepare_output_folder(const std::string& folder) {
     throw BadInput("cannot write to the output folder " + folder);
   }
   unlink(probe.c_str());
+}
+
+std::string read_text(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) throw BadInput("a file's name is empty");
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw BadInput(path + ": no such file");
+  if (fs::is_directory(status)) throw BadInput(path + ": is a folder, not a file");
+  if (!fs::is_regular_file(status)) throw BadInput(path + ": is not a plain file");  // a pipe or device may never end
+  if (fs::file_size(path, error) > 100'000'000) throw BadInput(path + ": is larger than 100 MB");
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) throw BadInput(path + ": cannot be read");
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "\r\n") != 0) text[kept++] = text[i];
+  }
+  text.resize(kept);
+  require_text(text, path);
+  return text;
+}
+
+void require_text(std::string_view bytes, const std::string& who) {
+  std::size_t line = 1, byte = 1;
+  while (!bytes.empty()) {
+    const Character next = first_character(bytes);
+    const bool control = is_control(next.code) && next.code != '\n' && next.code != '\t' && next.code != '\f';
+    if (next.bytes == 0 || control) {
+      throw BadInput(who + ", line " + std::to_string(line) + ", byte " + std::to_string(byte) +
+                     (next.bytes == 0 ? ": is not UTF-8" : ": binary data; expected text"));
+    }
+    byte = next.code == '\n' ? 1 : byte + next.bytes;
+    line += next.code == '\n';
+    bytes.remove_prefix(next.bytes);
+  }
 }
 
 }  // namespace examples

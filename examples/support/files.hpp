@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "nn/write_file.hpp"
 
@@ -18,5 +19,12 @@ using tapegrad::write_file;
 /// Creates `folder` and those above it where missing, and proves by a probe file that one can write there.
 /// Throws BadInput when one cannot. Call it before the work starts.
 void prepare_output_folder(const std::string& folder);
+
+/// A file's text, without a byte order mark and with \n for \r\n. Throws BadInput, with the line and byte where there
+/// is one, for what is missing, no plain file, larger than 100 MB, or refused by `require_text`.
+std::string read_text(const std::string& path);
+
+/// Throws BadInput that starts with `who` for bytes that are not UTF-8, and for control characters but \n, \t and \f.
+void require_text(std::string_view bytes, const std::string& who);
 
 }  // namespace examples

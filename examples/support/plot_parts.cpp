@@ -6,31 +6,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "examples/support/utf8.hpp"
+
 namespace examples {
-namespace {
-
-// Bytes of the UTF-8 character at `at`, or 0 when it is not one.
-std::size_t character_length(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates and what is beyond U+10FFFF.
-  const unsigned second = byte(at + 1);
-  const bool bad = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-                   (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-  return bad ? 0 : length;
-}
-
-}  // namespace
-
 Range data_range(const std::vector<Panel>& panels, bool along_x) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   Range range{infinite, -infinite};
@@ -93,11 +71,8 @@ std::string printable(const std::string& text, std::size_t longest) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (count++ == longest) return out + "...";
-    const std::size_t length = character_length(text, at);
-    const unsigned char byte = static_cast<unsigned char>(text[at]);
-    // U+0080 to U+009F are control characters too.
-    const bool control = byte < 0x20 || byte == 0x7F || (byte == 0xC2 && length == 2 && (text[at + 1] & 0x20) == 0);
-    out += control ? " " : length == 0 ? "?" : text.substr(at, length);
+    const auto [code, length] = first_character(std::string_view(text).substr(at));
+    out += length == 0 ? "?" : is_control(code) ? " " : text.substr(at, length);
     at += std::max<std::size_t>(length, 1);
   }
   return out;

@@ -31,6 +31,12 @@ std::string whole_number(const std::string& text) {
   return "a whole number from 0 to 2^64 - 1 is needed; got '" + text + "'";
 }
 
+std::string rounded(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", number);
+  return text;
+}
+
 std::string clock_time(double seconds) {
   const long s = std::lround(std::min(seconds, 359999.0));
   char text[32];
@@ -80,6 +86,18 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   }
 }
 
+CLI::Validator within(double low, double high) {
+  const std::string range = rounded(low) + " to " + rounded(high);
+  return CLI::Validator(
+      [=](const std::string& given) {
+        double number = 0;
+        const bool is_number = CLI::detail::lexical_cast(given, number);
+        if (is_number && number >= low && number <= high) return std::string();
+        return "a number from " + range + " is needed; got '" + given + "'";
+      },
+      range);
+}
+
 Progress::Progress(std::string what, std::size_t total, bool silent, std::size_t done)
     : what_(std::move(what)), total_(total), silent_(silent), done_(done) {
   const char* terminal = std::getenv("TERM");
@@ -111,7 +129,7 @@ void Progress::update(std::size_t step, const Step& known) {
     text += "  " + clock_time(static_cast<double>(total_ - step) / speed) + " left";
   }
   // A longer line would wrap, and the next one could not overwrite it.
-  text.resize(std::min<std::size_t>(text.size(), 79));
+  if (live_) text.resize(std::min<std::size_t>(text.size(), 79));
   std::cerr << (live_ ? "\r\033[K" : "") << text << (live_ ? "" : "\n") << std::flush;
   shown_ = live_;
 }

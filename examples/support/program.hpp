@@ -27,6 +27,9 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
         const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
         const Common& defaults = {});
 
+/// A number of that range, and not NaN.
+CLI::Validator within(double low, double high);
+
 /// What is known of a training's step; the line shows nothing else.
 struct Step {
   std::optional<double> loss = {}, learning_rate = {};

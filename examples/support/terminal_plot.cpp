@@ -5,6 +5,7 @@
 
 #include "examples/support/plot.hpp"
 #include "examples/support/plot_parts.hpp"
+#include "examples/support/utf8.hpp"
 
 namespace examples {
 namespace {
@@ -16,11 +17,6 @@ constexpr std::array symbols = {"●", "■", "○", "▲", "□", "▼"};
 constexpr std::array line_dots = {"⠤⠤⠤⠤", "⠤⠤ ⠤", "⠄⠄⠄⠄", "⠤⠄⠤⠄", "⠤⠤⠤ ", "⠄ ⠄ "};
 constexpr std::array<const char*, 6> dash_patterns = {"11111111", "11111000", "10101010",
                                                       "11110100", "11111100", "10001000"};
-
-std::string utf8_of(unsigned code) {
-  return {static_cast<char>(0xE0U | code >> 12), static_cast<char>(0x80U | (code >> 6 & 0x3FU)),
-          static_cast<char>(0x80U | (code & 0x3FU))};
-}
 
 // A range's ends, as numbers that tell them apart; a log axis has no resolution.
 std::vector<std::string> ends(Range range, bool log) {
@@ -53,7 +49,7 @@ class Canvas {
   std::string row(std::size_t r) const {
     std::string out;
     for (std::size_t c = r * width_; c < (r + 1) * width_; ++c) {
-      out += !symbols_[c].empty() ? symbols_[c] : utf8_ && dots_[c] != 0 ? utf8_of(0x2800U + dots_[c]) : " ";
+      out += !symbols_[c].empty() ? symbols_[c] : utf8_ && dots_[c] != 0 ? examples::utf8(0x2800U + dots_[c]) : " ";
     }
     return out.substr(0, out.find_last_not_of(' ') + 1);
   }

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <sstream>
 
+#include "examples/support/training.hpp"
 #include "examples/translate/corpus.hpp"
 
 namespace translate {
@@ -21,37 +20,17 @@ struct PairsOptions {
   double held_out = 10;           ///< percent of the sources, for the test; 0 to test what was trained on
 };
 
-/// Refuses what is missing, not a file, or not UTF-8 text, with the line's number.
-inline std::string read_text(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) throw BadInput(path + ": no such file");
-  if (!fs::is_regular_file(status) && !fs::is_fifo(status)) throw BadInput(path + ": is not a file that can be read");
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (in.peek() != std::ifstream::traits_type::eof()) bytes << in.rdbuf();
-  if (in.bad() || !in.is_open()) throw BadInput(path + ": cannot be read");
-  std::string text = bytes.str();
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
-}
-
-/// A file's pairs in its order, those with a side too long left out and counted. Refuses, with the line's number, what
-/// is not text, a line without a tab and an empty side; blank lines are passed over.
-inline std::vector<Pair> read_pairs(const std::string& path, const PairsOptions& options, std::size_t& left_out) {
-  std::istringstream text(read_text(path));
+/// The pairs in their order, those with a side too long left out and counted. Refuses, with the line's number, a line
+/// without a tab and an empty side; blank lines are passed over.
+inline std::vector<Pair> read_pairs(const std::string& path, const std::string& content, const PairsOptions& options,
+                                    std::size_t& left_out) {
+  std::istringstream text(content);
   std::vector<Pair> pairs;
   std::string line;
   for (std::size_t number = 1; std::getline(text, line); ++number) {
     const auto refuse = [&](const char* what) {
       throw BadInput(path + ", line " + std::to_string(number) + ": " + what);
     };
-    if (line.ends_with('\r')) line.pop_back();
-    const bool control =
-        std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t'; });
-    if (control) refuse("binary data; expected text");
-    if (!is_utf8(line)) refuse("is not UTF-8");
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos && words(line).empty()) continue;
     if (tab == std::string::npos) refuse("no tab between a source and its target");
@@ -87,25 +66,13 @@ inline Vocabulary frequent(const std::vector<Pair>& pairs, Tokens Pair::*side, s
   return Vocabulary(list);
 }
 
-/// FNV-1a over all pairs: 64 bits in hexadecimal digits.
-inline std::string fingerprint(const std::vector<Pair>& pairs) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const Pair& pair : pairs) {
-    for (const char c : joined(pair.source, " ") + "\t" + joined(pair.target, " ") + "\n") {
-      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
-  }
-  std::ostringstream text;
-  text << "pairs " << std::hex << hash;
-  return text.str();
-}
-
 /// The pairs of the file, the held-out sources' apart. A source goes to one side with all its translations.
 inline Corpus pair_corpus(const std::string& path, const PairsOptions& options, std::uint64_t seed) {
   Corpus corpus;
-  const std::vector<Pair> all = read_pairs(path, options, corpus.left_out);
+  const std::string content = examples::read_text(path);
+  const std::vector<Pair> all = read_pairs(path, content, options, corpus.left_out);
   corpus.by_words = true;
-  corpus.fingerprint = fingerprint(all);
+  corpus.fingerprint = examples::fingerprint(content);
   std::map<Tokens, bool> is_test;
   for (const Pair& pair : all) is_test.emplace(pair.source, false);
   const auto wanted = static_cast<std::size_t>(static_cast<double>(is_test.size()) * options.held_out / 100);

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "examples/support/attention_maps.hpp"
-#include "examples/support/csv.hpp"
-#include "examples/support/show.hpp"
+#include "examples/support/training.hpp"
 #include "examples/translate/decode.hpp"
 #include "examples/translate/score.hpp"
 
@@ -11,7 +10,9 @@ namespace translate {
 
 using examples::draw, examples::show, examples::text;
 
-inline void show_training(const std::vector<double>& losses, const std::string& out) {
+inline void show_training(const examples::Training& training, const std::string& out) {
+  training.write_log(out + "/translate_log.csv", "");
+  const std::vector<double>& losses = training.losses;
   std::vector<double> steps(losses.size());
   std::iota(steps.begin(), steps.end(), 1);
   examples::Panel panel{"", "steps of training", "cross-entropy of a token in nats", {{"", steps, losses}}, {}};

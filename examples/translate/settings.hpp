@@ -1,14 +1,9 @@
 // What a training is made of: options of the command line, kept in the checkpoint.
 #pragma once
 
-#include "autograd/state.hpp"
-#include "examples/support/program.hpp"
-#include "examples/support/show.hpp"
+#include "examples/support/settings.hpp"
 
 namespace translate {
-
-using examples::BadInput;
-using tapegrad::State;
 
 struct Settings {
   std::size_t width = 64, layers = 2, heads = 4, steps = 0, batch = 64;
@@ -35,19 +30,10 @@ struct Settings {
     visit("held-out", held_out, 0, 50, "percent of the file's sources, for the test; 0: test what was trained on [10]");
   }
 
-  void add_options(CLI::App& app) {
-    each([&](const std::string& name, auto& field, double low, double high, const char* help) {
-      using Field = std::remove_cvref_t<decltype(field)>;
-      app.add_option("--" + name, field, help)
-          ->check(CLI::Range(static_cast<Field>(low), static_cast<Field>(high)))
-          ->type_name("N");
-    });
-  }
-
   /// The defaults that depend on what is to be learned; `steps` is left at 0 for pairs.
   void choose(const CLI::App& app, bool pairs, bool quick) {
     const auto set = [&](const char* option, auto& field, double value) {
-      if (app.count(option) == 0) field = static_cast<std::remove_cvref_t<decltype(field)>>(value);
+      examples::set_default(app, option, field, value);
     };
     if (!pairs) set("--steps", steps, quick ? 700 : 1500);
     if (!pairs && quick) {
@@ -66,47 +52,9 @@ struct Settings {
     set("--needed", needed, 0);
   }
 
-  /// Refuses, for `who`, numbers that don't go together, or that only a file can have.
-  void check(const std::string& who) {
-    each([&](const std::string& name, auto& field, double low, double high, const char*) {
-      const auto value = static_cast<double>(field);
-      if (!(value >= low && value <= high))
-        throw BadInput(who + name + " must be from " + examples::text("%g to %g", low, high));
-    });
-    if (width % heads != 0) throw BadInput(who + "heads must divide the width");
-  }
-
-  State state() {
-    State state;
-    state.set_count("seed", seed);
-    each([&](const std::string& name, auto& field, auto&&...) {
-      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>) {
-        state.set_count(name, field);
-      } else {
-        state.set_number(name, field);
-      }
-    });
-    return state;
-  }
-
-  /// Takes all from a checkpoint. Refuses an option of the command line that says something else than the checkpoint.
-  void load(const State& state, const CLI::App& app, const std::string& path) {
-    const auto take = [&](const std::string& name, auto& field, auto value) {
-      if (app.count("--" + name) > 0 && field != value) {
-        throw BadInput(examples::text("%s: trained with --%s %.9g; got %.9g", path.c_str(), name.c_str(),
-                                      static_cast<double>(value), static_cast<double>(field)));
-      }
-      field = value;
-    };
-    take("seed", seed, state.count("seed"));
-    each([&](const std::string& name, auto& field, auto&&...) {
-      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>) {
-        take(name, field, state.count(name));
-      } else {
-        take(name, field, state.number(name));
-      }
-    });
-    check(path + ": ");
+  /// Numbers of the maps and embeddings of such a net.
+  std::size_t parameters(std::size_t source_words, std::size_t target_words) const {
+    return (28 * layers * width + source_words + target_words) * width;
   }
 };
 

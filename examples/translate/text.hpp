@@ -7,52 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/support/utf8.hpp"
+
 namespace translate {
 
 using Tokens = std::vector<std::string>;
-
-// ---- UTF-8 ----------------------------------------------------------------------------------------------------------
-
-/// A character: its code point, and how many bytes it has; 0 bytes where the bytes are not UTF-8.
-struct Character {
-  char32_t code;
-  std::size_t bytes;
-};
-
-/// The first character of a text that is not empty.
-inline Character first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return {0, 0};
-  char32_t code = lead & (0x7Fu >> bytes);
-  for (const char c : text.substr(1, bytes - 1)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0) != 0x80) return {0, 0};
-    code = code << 6 | (byte & 0x3Fu);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < least[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {0, 0};
-  return {code, bytes};
-}
-
-inline bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t bytes = first_character(text).bytes;
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
-inline std::string utf8(char32_t code) {
-  const auto byte = [](char32_t bits) { return static_cast<char>(bits); };
-  const auto next = [&](int shift) { return byte(0x80 | (code >> shift & 0x3F)); };
-  if (code < 0x80) return {byte(code)};
-  if (code < 0x800) return {byte(0xC0 | code >> 6), next(0)};
-  if (code < 0x10000) return {byte(0xE0 | code >> 12), next(6), next(0)};
-  return {byte(0xF0 | code >> 18), next(12), next(6), next(0)};
-}
 
 /// The small letter of a Latin, Greek or Cyrillic capital; any other character as it is.
 inline char32_t lower(char32_t c) {
@@ -72,11 +31,7 @@ inline char32_t lower(char32_t c) {
 /// Every character, in small letters, by itself. The text must be UTF-8, as it must be for `words`.
 inline Tokens characters(std::string_view text) {
   Tokens tokens;
-  while (!text.empty()) {
-    const Character c = first_character(text);
-    tokens.push_back(utf8(lower(c.code)));
-    text.remove_prefix(c.bytes);
-  }
+  for (const char32_t c : examples::decoded(text)) tokens.push_back(examples::utf8(lower(c)));
   return tokens;
 }
 

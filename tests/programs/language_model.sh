@@ -12,7 +12,7 @@ unigram=$(sed -n 's/^loss of .* each character is: \([0-9.]*\),.*/\1/p' "$folder
 reached=$(sed -n 's/^validation loss \([0-9.]*\),.*/\1/p' "$folder/text")
 awk "BEGIN { exit !($reached > 1.5 && $reached < 0.8 * $unigram && $unigram < 3.3) }" ||
   fail "validation loss '$reached' against '$unigram' of who knows frequencies only"
-awk -F, 'NR == 1 && $0 != "step,learning_rate,loss,validation_loss" { bad = 1 }
+awk -F, 'NR == 1 && $0 != "step,loss,learning_rate,validation_loss" { bad = 1 }
   NR > 1 && ($1 != NR - 1 || !($2 > 0) || !($3 > 0) || ($4 != "") != ($1 % 20 == 0)) { bad = 1 }
   END { exit bad || NR != 401 }' "$folder/out/language_model.csv" ||
   fail "log: $(tail -1 "$folder/out/language_model.csv")"
@@ -21,11 +21,10 @@ drawn language_model _losses
 # What a finished model writes: the likeliest does not depend on the seed, what is drawn does.
 export GNUPLOT=/none  # quicker
 writes() {
-  "$program" --resume "$model" --out "$folder/again" --prompt 'Mr. ' --length 100 "$@" 2> "$folder/errors" |
-    sed -n '/^written at/,/^saved/p' | sed '1d'
+  "$program" --load "$model" --out "$folder/again" --prompt 'Mr. ' --length 100 "$@" 2> "$folder/errors"
 }
 likeliest=$(writes --temperature 0)
-[[ $likeliest == *'Mr. '* && ${#likeliest} -gt 100 ]] || fail "wrote: $likeliest $(cat "$folder/errors")"
+[[ $likeliest == 'Mr. '* && ${#likeliest} -ge 100 && ! -e $folder/again ]] || fail "wrote: $likeliest $(cat "$folder/errors")"
 [[ $(writes --top-k 1 --seed 7) == "$likeliest" ]] || fail "--top-k 1 is not the likeliest"
 [[ $(writes --temperature 2 --seed 7) != $(writes --temperature 2 --seed 8) ]] ||
   fail "--seed does not change the sample"
@@ -54,9 +53,9 @@ wait_until test -e "$folder/interrupted/language_model.safetensors" || fail "no 
 kill -INT $process
 wait $process
 status=$?
-step=$(sed -n 's/^stopped after step \([0-9]*\);.*/\1/p' "$folder/other")
+step=$(sed -n 's/^stopped after step \([0-9]*\) of.*/\1/p' "$folder/other")
 [[ $status == 0 && $step -gt 0 ]] || fail "interrupted: exit $status, $(cat "$folder/other" "$folder/errors")"
-"$program" --resume "$folder/interrupted/language_model.safetensors" --stop-at 1 --out "$folder/interrupted" \
+"$program" --resume "$folder/interrupted/language_model.safetensors" --stop-at $((step + 1)) --out "$folder/interrupted" \
   > "$folder/other" 2>&1 || fail "interrupted, then resumed: exit $?"
 grep -q "^going on after step $step of" "$folder/other" || fail "the step of the interrupt was not saved"
 extra=$(find "$folder" -name '.*.tmp')
@@ -69,7 +68,7 @@ grep -q '^gęś' "$folder/other" || fail "a text of one's own: $(tail "$folder/o
 
 # A loss that is not finite ends the training, and what was saved before stays.
 with_bytes '\176' norm.weight "$folder/interrupted/language_model.safetensors" "$folder/huge"  # 8.4e37 each
-diverges "$folder/huge" $((step + 1))
+diverges "$folder/huge" $((step + 2))
 
 # Without training, what it says is not so.
 "$program" --quick --steps 2 --out "$folder/untrained" > "$folder/other" 2> "$folder/errors"
@@ -81,8 +80,9 @@ status=$?
 : > "$folder/empty"
 head -c 3000 /dev/zero > "$folder/zeros"
 { echo; yes 'One line is not enough.' | head -c 20000 | tr '\n' ' '; echo; } > "$folder/line"
-"$program" --text "$folder/line" > "$folder/bad" 2>&1
-grep -q 'has one line only' "$folder/bad" || fail "one line: $(cat "$folder/bad")"
+refused 'has one line only' --text "$folder/line"
+refused 'name is empty' --text ''
+refused "language_model: $folder: is a folder" --text "$folder"
 echo 'Two lines
 are not.' > "$folder/short"
 yes '' | head -c 5000 > "$folder/same"
@@ -93,7 +93,8 @@ head -c 100000 "$model" > "$folder/half"
 { printf '\377\377\377\377\377\377\377\377'; tail -c +9 "$model"; } > "$folder/long"
 refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--text $folder/short" "--text $folder/same" \
   "--text $folder/latin" "--text $folder/none" "--text $folder" "--text $model" \
-  "--resume $folder/none" "--resume $folder" "--resume $novel" "--resume $folder/empty" "--resume $folder/half" \
+  "--resume $model --stop-at 400" "--resume $model --steps 500" "--resume $model --seed 1" \
+  "--load $model --text $novel" "--load $model --resume $model" "--load $folder/none" "--resume $folder/none" "--resume $folder" "--resume $novel" "--resume $folder/empty" "--resume $folder/half" \
   "--resume $folder/cut" "--resume $folder/long" "--resume $model --layers 3" "--resume $model --learning-rate 0.1" \
   "--resume $model --text $folder/other_text" "--prompt né" "--heads 3" "--width 0" "--layers 0" "--layers x" \
   "--context 1" "--context 5000" "--batch -1" "--steps 1" "--learning-rate nan" "--learning-rate 0" "--dropout 1" \

@@ -87,13 +87,21 @@ helps() {
   "$program" --help > "$folder/help" 2>&1 && grep -q -e "$1" "$folder/help" || fail "--help failed"
 }
 
+# refused TEXT ARGUMENTS...: that is bad usage or input, and one line with that text says so.
+refused() {
+  local says=$1 status
+  shift
+  timeout 20 "$program" --quick --out "$folder/out" "$@" > "$folder/bad" 2>&1
+  status=$?
+  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] && grep -qF -- "$says" "$folder/bad" ||
+    fail "$*: exit $status and $(cat "$folder/bad")"
+}
+
 # refuses ARGUMENTS...: each string of arguments is bad usage, and one line says so.
 refuses() {
-  local bad status
+  local bad
   for bad in "$@"; do
     # shellcheck disable=SC2086
-    "$program" --quick --out "$folder/out" $bad > "$folder/bad" 2>&1
-    status=$?
-    [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "$bad: exit $status and $(cat "$folder/bad")"
+    refused '' $bad
   done
 }

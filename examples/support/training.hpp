@@ -1,0 +1,265 @@
+// Trainings that are saved and stopped at any step, and gone on with bit for bit.
+#pragma once
+
+#include <filesystem>
+#include <limits>
+
+#include "autograd/ops.hpp"
+#include "examples/support/csv.hpp"
+#include "examples/support/settings.hpp"
+#include "nn/serialize.hpp"
+#include "optim/clip.hpp"
+#include "optim/optimizer.hpp"
+#include "optim/schedule.hpp"
+
+namespace examples {
+
+/// FNV-1a: a number that tells texts apart.
+inline std::string fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return std::to_string(hash);
+}
+
+/// A text of a checkpoint, or an empty one.
+inline std::string text_of(const tapegrad::State& state, const std::string& name) {
+  const auto found = state.texts.find(name);
+  return found == state.texts.end() ? "" : found->second;
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+/// Where a training comes from, and goes to.
+struct Files {
+  std::string save, resume, load;
+  std::size_t save_every = 0;  // 0: 20 times in all
+  std::size_t stop_at = 0;     // 0: at the end
+
+  void add_options(CLI::App& app, const std::string& program) {
+    app.add_option("--save", save, "the model and its training [the resumed one, or DIR/" + program + ".safetensors]")
+        ->type_name("FILE");
+    app.add_option("--resume", resume, "goes on with a training that was saved")->type_name("FILE");
+    app.add_option("--load", load, "uses a saved model without training it further")->type_name("FILE");
+    app.add_option("--save-every", save_every, "steps between saves [a twentieth of all]")
+        ->check(within(1, 10'000'000))
+        ->type_name("N");
+    app.add_option("--stop-at", stop_at, "step to save after and to end, as by Ctrl-C")
+        ->check(within(1, 10'000'000))
+        ->type_name("N");
+  }
+
+  /// Refuses what a model that is used without training has no use for: these options, and the program's `others`.
+  void check(const CLI::App& app, std::vector<std::string> others = {}) const {
+    if (app.count("--load") == 0) return;
+    for (const char* option : {"--save", "--resume", "--save-every", "--stop-at"}) others.emplace_back(option);
+    for (const std::string& option : others) {
+      if (app.count(option) > 0) throw BadInput("--load excludes " + option);
+    }
+  }
+
+  /// The checkpoint to begin with, or empty.
+  const std::string& saved() const { return load.empty() ? resume : load; }
+
+  /// Makes sure, before the work starts, that the output folder and `save` can be written.
+  void prepare(const std::string& out, const std::string& program, const CLI::App& app) {
+    namespace fs = std::filesystem;
+    prepare_output_folder(out);
+    if (app.count("--save") == 0) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
+    std::error_code error;
+    const fs::file_status status = fs::status(save, error);
+    if (!fs::path(save).has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
+      throw BadInput("--save needs a plain file; got " + save);
+    }
+    const fs::path folder = fs::path(save).parent_path();
+    prepare_output_folder(folder.empty() ? "." : folder.string());
+  }
+};
+
+/// Removes an earlier run's pictures and tables, which would stand beside this one's log.
+inline void remove_old(const std::string& out, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    for (const char* end : {".svg", ".png", ".csv", ".json"}) {
+      std::error_code none;
+      std::filesystem::remove(out + "/" + name + end, none);
+    }
+  }
+}
+
+// ---- checkpoints ----------------------------------------------------------------------------------------------------
+
+/// `work()`, with an Error from it as a BadInput about the checkpoint at `path`.
+auto reading(const std::string& path, auto&& work) {
+  try {
+    return work();
+  } catch (const tapegrad::Error& error) {
+    std::string what = error.what();  // "[who] what is wrong", the former being nothing to the user
+    const std::string who = tapegrad::in_quotes(path) + "] ";
+    const std::size_t named = what.find(who), end = what.find("] ");
+    if (named != std::string::npos) {
+      what.erase(0, named + who.size());
+    } else if (what.starts_with('[') && end != std::string::npos) {
+      what.erase(0, end + 2);
+    }
+    throw BadInput(path + ": " + what);
+  }
+}
+
+/// What the checkpoint at `path` holds, with `settings` taken from it. Throws BadInput for one that is damaged, of
+/// another program, of other settings than the command line's, or with numbers that are not finite or not of one
+/// training.
+inline tapegrad::State read_checkpoint(const Files& files, const std::string& program, auto& settings,
+                                       const CLI::App& app) {
+  const std::string& path = files.saved();
+  return reading(path, [&] {
+    using tapegrad::require, tapegrad::in_quotes;
+    tapegrad::State state = tapegrad::nn::load_checkpoint(path);
+    require(text_of(state, "program") == program, program, "the file must be one that " + program + " has saved");
+    load_settings(settings, state.take("settings."), app, path);
+    for (const auto& [name, array] : state.arrays) {
+      const bool finite = std::all_of(array.begin(), array.end(), [](auto x) { return std::isfinite(x); });
+      require(finite || name == "log.measured", program,
+              "all numbers must be finite, and not so in " + in_quotes(name));
+    }
+    const tapegrad::Array* losses = state.find("log.loss");
+    require(losses != nullptr && losses->dimension() == 1 && losses->size() <= settings.steps, program,
+            "there must be a loss for each step so far, of " + std::to_string(settings.steps) + " at most");
+    for (const auto& [name, count] : state.texts) {
+      if (!name.starts_with("optimizer.") || !name.ends_with(".step")) continue;
+      require(state.count(name) == losses->size(), program, "the optimizer must have done the steps that have a loss",
+              count, losses->size());
+    }
+    if (files.stop_at > 0 && files.stop_at <= losses->size()) {
+      throw BadInput(path + text(": is at step %zu, not before --stop-at %zu", losses->size(), files.stop_at));
+    }
+    return state;
+  });
+}
+
+/// Refuses, before a net is made, settings that need more numbers than the checkpoint has: a small file must not take
+/// much memory.
+inline void require_parameters(const std::string& path, const tapegrad::State& state, std::size_t needed) {
+  std::size_t found = 0;
+  for (const auto& [name, array] : state.arrays) {
+    if (!name.starts_with("optimizer.") && !name.starts_with("log.")) found += array.size();
+  }
+  if (found >= needed) return;
+  throw BadInput(path + text(": has %zu numbers; a net of its settings has at least %zu", found, needed));
+}
+
+// ---- training -------------------------------------------------------------------------------------------------------
+
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+/// What the training of any net keeps: a program's own has the net and the optimizer too, advance() for a step, which
+/// returns how many tokens it learnt from, and state().
+class Training {
+ public:
+  std::size_t step() const { return losses.size(); }  ///< steps that are done
+  std::size_t steps() const { return steps_; }
+  bool done() const { return step() >= steps_; }
+  double rate(std::size_t at) const { return learning_rate_ * factor(at); }
+
+  std::vector<double> losses;    ///< of each step
+  std::vector<double> measured;  ///< after each step, by the program; mostly not measured
+
+  /// The log: a row for each step. What is measured gets a column if it has a name.
+  void write_log(const std::string& path, const std::string& name) const {
+    std::string table = "step,loss,learning_rate" + (name.empty() ? "" : "," + name) + "\n";
+    for (std::size_t i = 0; i < step(); ++i) {
+      table += std::to_string(i + 1) + ',' + csv_number(losses[i]) + ',' + csv_number(rate(i));
+      if (!name.empty()) table += ',' + (std::isnan(measured[i]) ? "" : csv_number(measured[i]));
+      table += '\n';
+    }
+    write_file(path, table);
+  }
+
+ protected:
+  Training(const auto& settings, tapegrad::optim::Schedule schedule)
+      : rng(settings.seed),
+        steps_(settings.steps),
+        learning_rate_(settings.learning_rate),
+        schedule_(std::move(schedule)) {}
+
+  /// One step down the loss, its gradient clipped. Throws, and leaves all as it was, when they are not finite.
+  void learn(tapegrad::Tape& tape, const tapegrad::Tensor& loss, tapegrad::optim::Optimizer& optimizer) {
+    tape.backward(loss);
+    const double norm = tapegrad::optim::clip_grad_norm(optimizer.parameters(), 1);
+    if (!std::isfinite(loss.item()) || !std::isfinite(norm)) {
+      throw std::runtime_error(
+          text("step %zu: the loss is %g and the norm of its gradient %g; a smaller "
+               "--learning-rate may help",
+               step() + 1, static_cast<double>(loss.item()), norm));
+    }
+    optimizer.scale_learning_rates(factor(step()));
+    optimizer.step();
+    optimizer.zero_grad();
+    losses.push_back(loss.item());
+    measured.push_back(kNotMeasured);
+  }
+
+  tapegrad::State state_of(const tapegrad::nn::Module& net, const tapegrad::optim::Optimizer& optimizer) const {
+    tapegrad::State all = tapegrad::nn::state_of(net);
+    all.add("optimizer.", optimizer.state());
+    all.add("rng.", tapegrad::nn::state_of(rng));
+    for (const auto& [name, numbers] : {std::pair("log.loss", &losses), {"log.measured", &measured}}) {
+      tapegrad::Array array = tapegrad::empty_array({numbers->size()});
+      std::transform(numbers->begin(), numbers->end(), array.data(), [](double x) { return tapegrad::Real(x); });
+      all.arrays.emplace_back(name, std::move(array));
+    }
+    return all;
+  }
+
+  /// Goes on from what state_of gave, read from `path`. Throws BadInput for what doesn't fit.
+  void load(tapegrad::State all, const std::string& path, tapegrad::nn::Module& net,
+            tapegrad::optim::Optimizer& optimizer) {
+    reading(path, [&] {
+      const tapegrad::State log = all.take("log.");
+      const tapegrad::Array *loss = log.find("loss"), *others = log.find("measured");
+      tapegrad::require(loss != nullptr && others != nullptr && loss->shape() == others->shape(), "load",
+                        "the log must have a loss and a measurement for each step");
+      losses.assign(loss->begin(), loss->end());
+      measured.assign(others->begin(), others->end());
+      optimizer.load_state(all.take("optimizer."));
+      tapegrad::nn::load_state(rng, all.take("rng."));
+      tapegrad::nn::load_state(net, all);
+    });
+  }
+
+  tapegrad::Rng rng;
+
+ private:
+  double factor(std::size_t at) const { return schedule_(static_cast<std::int64_t>(at)); }
+
+  std::size_t steps_;
+  double learning_rate_;
+  tapegrad::optim::Schedule schedule_;
+};
+
+/// How often a checkpoint is saved, and a net's progress measured, in steps.
+inline std::size_t interval(const Training& training) { return std::max<std::size_t>(1, training.steps() / 20); }
+
+/// Trains until all steps are done or the user wants no more; saves the checkpoint, and the log in the output folder,
+/// as often as asked for, and at the end. `after(progress)` follows each step. Returns whether all are done.
+bool train(auto& training, const Files& files, const Common& common, const std::string& log, const std::string& column,
+           auto&& after) {
+  const std::size_t save_every = files.save_every > 0 ? files.save_every : interval(training);
+  const Interrupt interrupt;
+  Progress progress("step", training.steps(), common.quiet, training.step());
+  for (bool stops = training.done(); !stops;) {
+    const std::size_t tokens = training.advance(), step = training.step();
+    after(progress);
+    stops = training.done() || step == files.stop_at || interrupt.came();
+    if (stops || step % save_every == 0) {
+      tapegrad::nn::save_checkpoint(files.save, training.state());
+      training.write_log(common.out + "/" + log, column);
+    }
+    progress.update(step, {training.losses.back(), training.rate(step - 1), tokens});
+  }
+  return training.done();
+}
+
+inline std::string stopped(const Training& training, const Files& files) {
+  return text("stopped after step %zu of %zu; to go on: --resume ", training.step(), training.steps()) + files.save;
+}
+
+}  // namespace examples
