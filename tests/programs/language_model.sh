@@ -100,5 +100,6 @@ refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--t
   "--context 1" "--context 5000" "--batch -1" "--steps 1" "--learning-rate nan" "--learning-rate 0" "--dropout 1" \
   "--temperature -1" "--temperature nan" "--top-k -1" "--length x" "--save-every 0" "--save $folder" \
   "--save /dev/null/x" "--nonsense" "--seed -1" "--out /dev/null/x"
+refuses_checkpoints "$model" norm.weight 400 --length 10
 helps --resume
 exit $failures

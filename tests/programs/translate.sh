@@ -37,6 +37,12 @@ for beam in 1 3; do
   [[ $got == $'1975-03-14\n1962-05-27' ]] || fail "--translate, beam $beam: $got"
 done
 
+# Two layers of four heads: 24 maps, in which every row sums to 1.
+[[ $(grep -o '\[\[[0-9]' "$folder/out/translate_attention.json" | wc -l) == 24 ]] || fail "not 24 maps of attention"
+grep -o '\[[0-9][0-9.e,-]*\]' "$folder/out/translate_attention.json" | tr -d '[]' |
+  awk -F, '{ sum = 0; for (i = 1; i <= NF; ++i) sum += $i; if (sum < 0.999 || sum > 1.001) exit 1 } END { exit !NR }' ||
+  fail "attention in a row does not sum to 1"
+
 # Lines of stdin, one translation each; an empty one stays empty. What was never seen is named, by itself on stderr.
 got=$(printf '3 May 1999\r\n\n1962 MAY 27\n' | "$program" --load "$model" --translate - 2>&1)
 [[ $got == $'1999-05-03\n\n1962-05-27' ]] || fail "--translate -: $got"
@@ -62,8 +68,14 @@ grep -q 'i see five , friend \. => ich sehe fünf , freund \.$' "$folder/text" |
 got=$("$program" --load "$folder/whole/translate.safetensors" --translate 'WHERE is three?' --beam 4 2>&1)
 [[ $got == 'wo ist drei ?' ]] || fail "--translate of pairs: $got"
 
-"$program" --pairs "$folder/pairs.tsv" --load "$folder/whole/translate.safetensors" --beam 3 --out "$folder/beam" \
-  > "$folder/text" 2>&1 || fail "--beam 3: exit $? and $(cat "$folder/text")"
+GNUPLOT=/none "$program" --pairs "$folder/pairs.tsv" --load "$folder/whole/translate.safetensors" --beam 3 \
+  --out "$folder/beam" > "$folder/text" 2>&1 || fail "--beam 3: exit $? and $(cat "$folder/text")"
+for picture in encoder_self decoder_self cross; do  # what is drawn: a map for each of four heads, its rows summing to 1
+  sed 's/","/comma/g' "$folder/beam/translate_$picture.csv" |
+    awk -F, 'NR > 1 { maps[$1] = 1; row[$1 " " $2] += $4 }
+      END { for (r in row) if (row[r] < 0.999 || row[r] > 1.001) exit 1; exit length(maps) != 4 }' ||
+    fail "drawn: $(head -40 "$folder/beam/translate_$picture.csv")"
+done
 
 # Sources are held out with all their translations, and long pairs left out.
 cat "$folder/pairs.tsv" <(sed 's/ICH/SIE/' "$folder/pairs.tsv") > "$folder/twice.tsv"
@@ -75,9 +87,12 @@ awk -F'"?,"?' 'NR > 1 { ++seen[$1] } END { for (source in seen) if (seen[source]
   "$folder/held/translate_test.csv" || fail "a source is on both sides: $(cat "$folder/held/translate_test.csv")"
 
 # Stopped, and gone on with: the same log, the same file, byte for byte.
+mkdir "$folder/part"
+touch "$folder/part/translate_cross.svg"  # an earlier run's
 "$program" "${small[@]}" --steps 160 --needed 95 --stop-at 70 --out "$folder/part" > "$folder/text" 2>&1 || fail "--stop-at: exit $?"
 cp "$folder/part/translate.safetensors" "$folder/part_model"
 grep -q 'stopped after step 70 of 160' "$folder/text" || fail "--stop-at: $(cat "$folder/text")"
+[[ ! -e $folder/part/translate_cross.svg ]] || fail "an earlier run's picture stays beside the log"
 [[ $(wc -l < "$folder/part/translate_log.csv") == 71 ]] || fail "--stop-at: the log"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/part/translate.safetensors" --quiet --out "$folder/part" \
   > "$folder/text" 2>&1 || fail "--resume: exit $? and $(cat "$folder/text")"
@@ -99,6 +114,7 @@ steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --resume .
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/signal/translate.safetensors" --quiet --out "$folder/signal" \
   --stop-at $((steps + 10)) > "$folder/text" 2>&1 || fail "--resume after SIGINT: exit $? and $(cat "$folder/text")"
 
+shows_progress --threads 1
 survives_kills 5 translate_log.csv "${small[@]}" --dropout 0.1 --steps 100000
 
 # What was not learned is said.
@@ -151,6 +167,7 @@ refused "$folder/damaged: " --resume "$folder/damaged"
 refused "$folder/damaged: " --load "$folder/damaged" --translate '3 May 1999'
 printf '\2\0\0\0\0\0\0\0{}' > "$folder/empty"
 refused 'one that translate has saved' --resume "$folder/empty"
+refuses_checkpoints "$model" transformer.encoder.norm.weight 700 --translate '3 May 1999'
 refused 'trained with --width 64; got 32' --resume "$model" --width 32
 refused 'trained with --seed 0; got 1' --resume "$model" --seed 1
 refused 'trained on dates' --resume "$model" --pairs "$folder/pairs.tsv"

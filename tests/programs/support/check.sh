@@ -82,6 +82,47 @@ diverges() {
   cmp "$checkpoint" "$checkpoint.before" || fail "a loss that is not finite was saved"
 }
 
+# hostile CHECKPOINT SED TO: a small file with the checkpoint's texts, which SED makes say something else, and no arrays.
+hostile() {
+  local LC_ALL=C texts header
+  texts=$(head -c 100000 "$1" | grep -ao '"__metadata__":{[^}]*}' | sed 's/"optimizer[^,]*,//g' | sed "$2")
+  header="{$texts,\"log.loss\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}"
+  # shellcheck disable=SC2059
+  printf "$(printf '\\%03o' $((${#header} % 256)) $((${#header} / 256)))\0\0\0\0\0\0" > "$3"
+  printf '%s' "$header" >> "$3"
+}
+
+# refuses_checkpoints CHECKPOINT ARRAY STEP ARGUMENTS...: that finished model, with that array and so many steps, is
+# refused where it is not what a training left.
+refuses_checkpoints() {
+  local good=$1 array=$2 step=$3 file=$folder/not_good how
+  shift 3
+  for how in --load --resume; do
+    with_bytes '\377' "$array" "$good" "$file"
+    refused "$file: all numbers must be finite, and not so in \"$array\"" "$@" $how "$file"
+    LC_ALL=C sed "s/\"optimizer.0.step\":\"$step\"/\"optimizer.0.step\":\"$((step - 1))\"/" "$good" > "$file"
+    refused "$file: the optimizer must have done the steps that have a loss" "$@" $how "$file"
+    hostile "$good" 's/"settings.steps":"[0-9]*"/"settings.steps":"99999999"/' "$file"
+    refused "$file: its steps must be from" "$@" $how "$file"
+    hostile "$good" 's/"settings.width":"[0-9]*"/"settings.width":"1024"/; s/"settings.layers":"[0-9]*"/"settings.layers":"12"/' "$file"
+    refused "$file: has 0 numbers; a net of its settings has at least" "$@" $how "$file"
+  done
+}
+
+# shows_progress ARGUMENTS...: the program, which takes long, says every 5 seconds how far it is, each time on a
+# line of its own, and on a terminal on one line that changes.
+shows_progress() {
+  local line='step [0-9]*/100000  loss [0-9.]*  rate [0-9.e-]*  [0-9]* tokens/s  [0-9:]* left'
+  timeout -s INT 8 "$program" "$@" --steps 100000 --out "$folder/plain" > /dev/null 2> "$folder/plain_progress" &
+  TERM=xterm timeout 20 script -qec "$program $* --steps 100000 --stop-at 40 --out $folder/live" /dev/null \
+    > "$folder/live_progress" < /dev/null
+  [[ $(tr '\r' '\n' < "$folder/live_progress" | grep -c $'^\033\\[K'"$line\$") -ge 2 ]] ||
+    fail "no live line: $(cat -v "$folder/live_progress")"
+  wait $!
+  [[ $(wc -l < "$folder/plain_progress") == 1 ]] && grep -q "^$line\$" "$folder/plain_progress" ||
+    fail "no plain line: $(cat -v "$folder/plain_progress")"
+}
+
 # helps OPTION: --help shows the option.
 helps() {
   "$program" --help > "$folder/help" 2>&1 && grep -q -e "$1" "$folder/help" || fail "--help failed"
