@@ -68,7 +68,8 @@ wanted=$(echo $missing $slow)
 if [ -n "$wanted" ]; then
     # shellcheck disable=SC2046,SC2086
     if ./apt.sh $(column 3 $wanted); then
-        for extra in gnuplot-nox libdnnl-dev 'libopenmpi-dev openmpi-bin'; do # pictures, faster products, several machines
+        # pictures, faster products, several machines, sentence embeddings
+        for extra in gnuplot-nox libdnnl-dev 'libopenmpi-dev openmpi-bin' libicu-dev; do
             # shellcheck disable=SC2086
             ./apt.sh $extra || echo "setup: no $extra here; going on without it"
         done

@@ -2,6 +2,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+set(without_icu "")
+if(NOT use_icu)
+  set(without_icu PATTERN wordpiece.hpp EXCLUDE PATTERN sentence_encoder.hpp EXCLUDE)
+endif()
+
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tapegrad)
 install(TARGETS ${libraries} tapegrad_distributed EXPORT tapegradTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -9,7 +14,7 @@ install(TARGETS ${libraries} tapegrad_distributed EXPORT tapegradTargets
 install(EXPORT tapegradTargets NAMESPACE tapegrad:: DESTINATION ${package})
 install(DIRECTORY autograd nn optim distributed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad
         FILES_MATCHING PATTERN *.hpp
-        PATTERN ops EXCLUDE PATTERN simd.hpp EXCLUDE)  # these no installed header includes
+        PATTERN ops EXCLUDE PATTERN simd.hpp EXCLUDE ${without_icu})  # these no installed header includes
 install(FILES tapegrad.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
 
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tapegradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
