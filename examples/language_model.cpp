@@ -14,8 +14,7 @@ using examples::draw, examples::expect, examples::show, examples::text;
 namespace {
 
 const std::string kShipped = EXAMPLE_DATA "/pride_and_prejudice.txt";
-constexpr std::size_t kMeasurements = 20;  // of the validation loss in a training
-constexpr std::size_t kPieces = 128;       // of the validation part that these look at; the last one looks at all
+constexpr std::size_t kPieces = 128;  // of the validation part that a measurement looks at; the last one looks at all
 
 struct Options {
   std::string text = kShipped;
@@ -128,7 +127,7 @@ void job(examples::Common common, Options options, const CLI::App& app) {
   if (common.quick) tapegrad::set_threads(1);  // products as small as these take longer on several
   const Corpus corpus = corpus_for(options, saved);
   const Tokens start = start_of(options, corpus.vocabulary);
-  if (files.load.empty()) files.prepare(common.out, "language_model", app);
+  if (files.load.empty()) files.prepare(common.out, "language_model");
   Training training(settings, corpus);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty()) return show(sample(training, start, options, common.seed));
@@ -165,7 +164,9 @@ int main(int argc, char** argv) {
       [&](CLI::App& app) {
         command_line = &app;
         options.files.add_options(app, "language_model");
-        app.add_option("--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]")->type_name("FILE");
+        app.add_option("--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]")
+            ->type_name("FILE")
+            ->check(examples::not_empty, "");
         examples::add_settings(app, options.settings);
         app.add_option("--prompt", options.prompt, "what the text that it writes begins with")->type_name("TEXT");
         app.add_option("--length", options.length, "characters that it writes [500]")

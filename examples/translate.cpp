@@ -121,7 +121,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
   const Corpus corpus = corpus_for(options, saved);
   if (settings.steps == 0) settings.steps = std::clamp<std::size_t>(30 * corpus.pairs / settings.batch, 400, 20000);
   const bool only_translates = !files.load.empty() && !options.texts.empty();
-  if (!only_translates) files.prepare(common.out, "translate", app);
+  if (!only_translates) files.prepare(common.out, "translate");
   Training training(settings, corpus);
   if (saved) training.load(*saved, files.saved());
   if (only_translates) return show_translations(training.net, corpus, options);
@@ -159,7 +159,8 @@ int main(int argc, char** argv) {
       [&](CLI::App& app) {
         command_line = &app;
         app.add_option("--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored")
-            ->type_name("FILE");
+            ->type_name("FILE")
+            ->check(examples::not_empty, "");
         app.add_option("--translate", options.texts, "a text to translate; may be given again; -: each line of stdin")
             ->type_name("TEXT")
             ->allow_extra_args(false)

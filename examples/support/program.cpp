@@ -86,6 +86,8 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   }
 }
 
+std::string not_empty(const std::string& name) { return name.empty() ? "a file's name is empty" : ""; }
+
 CLI::Validator within(double low, double high) {
   const std::string range = rounded(low) + " to " + rounded(high);
   return CLI::Validator(

@@ -27,6 +27,9 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
         const std::function<void(CLI::App&)>& options, const std::function<void(const Common&)>& job,
         const Common& defaults = {});
 
+/// For an option that is a file's name: what is wrong with it, or nothing.
+std::string not_empty(const std::string& name);
+
 /// A number of that range, and not NaN.
 CLI::Validator within(double low, double high);
 

@@ -36,10 +36,14 @@ struct Files {
   std::size_t stop_at = 0;     // 0: at the end
 
   void add_options(CLI::App& app, const std::string& program) {
-    app.add_option("--save", save, "the model and its training [the resumed one, or DIR/" + program + ".safetensors]")
-        ->type_name("FILE");
-    app.add_option("--resume", resume, "goes on with a training that was saved")->type_name("FILE");
-    app.add_option("--load", load, "uses a saved model without training it further")->type_name("FILE");
+    const std::string kept = "the model and its training [the resumed one, or DIR/" + program + ".safetensors]";
+    app.add_option("--save", save, kept)->type_name("FILE")->check(not_empty, "");
+    app.add_option("--resume", resume, "goes on with a training that was saved")
+        ->type_name("FILE")
+        ->check(not_empty, "");
+    app.add_option("--load", load, "uses a saved model without training it further")
+        ->type_name("FILE")
+        ->check(not_empty, "");
     app.add_option("--save-every", save_every, "steps between saves [a twentieth of all]")
         ->check(within(1, 10'000'000))
         ->type_name("N");
@@ -61,10 +65,10 @@ struct Files {
   const std::string& saved() const { return load.empty() ? resume : load; }
 
   /// Makes sure, before the work starts, that the output folder and `save` can be written.
-  void prepare(const std::string& out, const std::string& program, const CLI::App& app) {
+  void prepare(const std::string& out, const std::string& program) {
     namespace fs = std::filesystem;
     prepare_output_folder(out);
-    if (app.count("--save") == 0) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
+    if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
     std::error_code error;
     const fs::file_status status = fs::status(save, error);
     if (!fs::path(save).has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {

@@ -148,6 +148,7 @@ bad_pairs 'the source must have at least 2 words' 'a\tb c\na\tc b\n'
 bad_pairs 'the target must have at least 2 words' 'a b\tc\nb a\tc\n'
 refused 'come 2 times or more' --pairs "$file"
 refused 'no such file' --pairs "$folder/missing"
+for option in --pairs --save --load --resume; do refused 'name is empty' $option ''; done
 refused 'a folder' --pairs "$folder"
 refused 'nothing to translate' --translate ' '
 refused '--beam' --translate --beam 4
