@@ -11,7 +11,7 @@ cpp_files = find *.hpp autograd nn optim distributed examples tests benchmarks d
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build install bench bench-growth rivals docs docs-test format lint sanitize clean
+.PHONY: help run test build install bench bench-growth bench-scaling rivals docs docs-test format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -43,6 +43,11 @@ bench-growth: rivals ## How cost grows with length, width, batch and number of o
 	$(call setup,$(BUILD))
 	$(call make_targets,$(BUILD)) bench_train
 	python3 benchmarks/growth.py --build $(BUILD) $(BENCH_ARGS)
+
+bench-scaling: ## Training on several ranks by MPI: step, sum of gradients, and what to expect of many machines
+	$(call setup,$(BUILD))
+	$(call make_targets,$(BUILD)) bench_train bench_scaling
+	python3 benchmarks/scaling.py --build $(BUILD) $(BENCH_ARGS)
 
 rivals: $(BUILD)/bench-venv/installed
 

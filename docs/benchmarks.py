@@ -54,4 +54,18 @@ def page():
     yield picture("growth_batch.svg", "How the cost of a step grows with the batch")
 
 
-(out / "benchmarks.md").write_text("".join(page()))
+def scaling():
+    if not (bench / "scaling.json").exists():
+        return
+    report = json.loads((bench / "scaling.json").read_text())
+    steps, alone = report["steps"], report["steps"][0]["step_s"]
+    yield f"\n\n## On several ranks\n\n`make bench-scaling`, on {report['cpu']}, {report['cores']} cores: a training step of `gpt_mid`, its batch shared by ranks of one thread.\n\n"
+    yield "| ranks | step, ms | of it waiting for sums, ms | throughput |\n|--:|--:|--:|--:|\n"
+    for step in steps:
+        yield f"| {step['ranks']} | {1e3 * step['step_s']:.0f} | {1e3 * step['wait_s']:.1f} | {alone / step['step_s']:.2f} |\n"
+    yield picture("scaling_sums.svg", "Milliseconds of a sum over the ranks against its size in MiB")
+    yield picture("scaling.svg", "Efficiency that a model expects of up to 64 machines")
+    yield "\nWhat the model assumes is in [walkthrough 13](walkthroughs/13-data-parallel.md).\n"
+
+
+(out / "benchmarks.md").write_text("".join([*page(), *scaling()]))
