@@ -156,7 +156,8 @@ class GradientSum {
     for (std::size_t rank = 0; rank < losses.size(); ++rank) {
       if (!std::isfinite(losses[rank])) {
         for (Slot& slot : slots_) expect(slot);
-        throw std::runtime_error("the loss on rank " + std::to_string(rank) + " is " + to_text(losses[rank]));
+        const std::string where = losses.size() == 1 ? "" : " on rank " + std::to_string(rank);
+        throw std::runtime_error("the loss" + where + " is " + to_text(losses[rank]));
       }
       total += losses[rank];
     }

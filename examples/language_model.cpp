@@ -7,6 +7,7 @@
 #include "autograd/threads.hpp"
 #include "examples/language_model/sampling.hpp"
 #include "examples/language_model/training.hpp"
+#include "examples/support/ranks.hpp"
 
 using namespace language_model;
 using examples::draw, examples::expect, examples::show, examples::text;
@@ -108,7 +109,7 @@ std::string sample(Training& training, const Tokens& start, const Options& optio
   return options.prompt + training.corpus.vocabulary.text(written);
 }
 
-void job(examples::Common common, Options options, const CLI::App& app) {
+void job(examples::Common common, Options options, const CLI::App& app, tapegrad::Ranks& ranks) {
   examples::Files& files = options.files;
   Settings& settings = options.settings;
   settings.seed = common.seed;
@@ -118,18 +119,20 @@ void job(examples::Common common, Options options, const CLI::App& app) {
     settings.choose(app, common.quick);
     examples::require_heads(settings, "--heads");
   } else {
-    saved = examples::read_checkpoint(files, "language_model", settings, app);
+    saved = examples::read_checkpoint(files, "language_model", settings, app, ranks);
   }
   if (!files.resume.empty()) {
     examples::require_seed(settings, app, common.seed, files.resume);
     common.seed = settings.seed;
   }
-  if (common.quick) tapegrad::set_threads(1);  // products as small as these take longer on several
+  // Products as small as these take longer on several; and a core has a rank already.
+  if (common.quick || ranks.size() > 1) tapegrad::set_threads(1);
   const Corpus corpus = corpus_for(options, saved);
   const Tokens start = start_of(options, corpus.vocabulary);
-  if (files.load.empty()) files.prepare(common.out, "language_model");
-  Training training(settings, corpus);
+  if (files.load.empty()) files.prepare(common.out, "language_model", ranks);
+  Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
+  if (!files.load.empty() && !ranks.first()) return;
   if (!files.load.empty()) return show(sample(training, start, options, common.seed));
 
   const double unigram = unigram_loss(corpus);
@@ -139,8 +142,9 @@ void job(examples::Common common, Options options, const CLI::App& app) {
             std::log(static_cast<double>(corpus.vocabulary.size()))));
   show(text("numbers to learn: %zu", training.net.parameter_count()));
   if (saved) show(text("going on after step %zu of ", training.step()) + files.resume);
-  examples::remove_old(common.out, {"language_model_losses"});
+  if (ranks.first()) examples::remove_old(common.out, {"language_model_losses"});
   const bool done = train(training, start, options, common);
+  if (!ranks.first()) return;
   if (done) show_losses(training, unigram, common.out);
   const std::string kept = options.sampling.top_k > 0 ? text("the %zu likeliest", options.sampling.top_k) : "all";
   show(text("\nwritten at temperature %g, of %s characters:\n", options.sampling.temperature, kept.c_str()));
@@ -157,10 +161,11 @@ void job(examples::Common common, Options options, const CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tapegrad::Ranks ranks;
   Options options;
   CLI::App* command_line = nullptr;
-  return examples::run(
-      argc, argv, "language_model", "A Transformer learns what character comes next in a text, and writes.",
+  return examples::run_on(
+      ranks, argc, argv, "language_model", "A Transformer learns what character comes next in a text, and writes.",
       [&](CLI::App& app) {
         command_line = &app;
         options.files.add_options(app, "language_model");
@@ -180,5 +185,5 @@ int main(int argc, char** argv) {
             ->check(examples::within(0, 1'000'000))
             ->type_name("N");
       },
-      [&](const examples::Common& common) { job(common, options, *command_line); });
+      [&](const examples::Common& common) { job(common, options, *command_line, ranks); });
 }

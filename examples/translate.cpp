@@ -2,6 +2,7 @@
 // or, word by word, a file of sentences and their translations. The encoder reads the source; the decoder writes the
 // translation, and looks at what it has written so far and at the source.
 #include "autograd/threads.hpp"
+#include "examples/support/ranks.hpp"
 #include "examples/translate/dates.hpp"
 #include "examples/translate/pairs.hpp"
 #include "examples/translate/report.hpp"
@@ -100,7 +101,7 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-void job(const examples::Common& common, Options options, const CLI::App& app) {
+void job(const examples::Common& common, Options options, const CLI::App& app, tapegrad::Ranks& ranks) {
   Settings& settings = options.settings;
   examples::Files& files = options.files;
   settings.seed = common.seed;
@@ -115,15 +116,16 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
     settings.choose(app, !options.pairs.empty(), common.quick);
     examples::require_heads(settings, "--heads");
   } else {
-    saved = examples::read_checkpoint(files, "translate", settings, app);
+    saved = examples::read_checkpoint(files, "translate", settings, app, ranks);
     examples::require_seed(settings, app, common.seed, files.saved());
   }
   const Corpus corpus = corpus_for(options, saved);
   if (settings.steps == 0) settings.steps = std::clamp<std::size_t>(30 * corpus.pairs / settings.batch, 400, 20000);
   const bool only_translates = !files.load.empty() && !options.texts.empty();
-  if (!only_translates) files.prepare(common.out, "translate");
-  Training training(settings, corpus);
+  if (!only_translates) files.prepare(common.out, "translate", ranks);
+  Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
+  if (!files.load.empty() && !ranks.first()) return;
   if (only_translates) return show_translations(training.net, corpus, options);
 
   if (corpus.by_words) {
@@ -135,11 +137,13 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
             corpus.by_words ? "words" : "characters"));
   if (files.load.empty()) {
     if (saved) show(text("going on after step %zu of ", training.step()) + files.resume);
-    examples::remove_old(common.out, {"translate_training", "translate_encoder_self", "translate_decoder_self",
-                                      "translate_cross", "translate_attention", "translate_test"});
-    if (!examples::train(training, files, common, "translate_log.csv", "", [](auto&) {})) {
-      return show(examples::stopped(training, files));
+    if (ranks.first()) {
+      examples::remove_old(common.out, {"translate_training", "translate_encoder_self", "translate_decoder_self",
+                                        "translate_cross", "translate_attention", "translate_test"});
     }
+    const bool done = examples::train(training, files, common, "translate_log.csv", "", [](auto&) {});
+    if (!ranks.first()) return;
+    if (!done) return show(examples::stopped(training, files));
     show("  " + files.save);
   }
   if (training.step() > 0) show_training(training, common.out);
@@ -152,10 +156,12 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tapegrad::Ranks ranks;
   Options options;
   CLI::App* command_line = nullptr;
-  return examples::run(
-      argc, argv, "translate", "A Transformer translates: dates of any form into ISO 8601, or your own pairs of texts.",
+  return examples::run_on(
+      ranks, argc, argv, "translate",
+      "A Transformer translates: dates of any form into ISO 8601, or your own pairs of texts.",
       [&](CLI::App& app) {
         command_line = &app;
         app.add_option("--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored")
@@ -176,5 +182,5 @@ int main(int argc, char** argv) {
         options.files.add_options(app, "translate");
         examples::add_settings(app, options.settings);
       },
-      [&](const examples::Common& common) { job(common, options, *command_line); });
+      [&](const examples::Common& common) { job(common, options, *command_line, ranks); });
 }

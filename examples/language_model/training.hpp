@@ -76,21 +76,26 @@ inline optim::Schedule schedule(std::size_t all_steps) {
 
 class Training : public examples::Training {
  public:
-  Training(const Settings& chosen, const Corpus& text)
-      : examples::Training(chosen, schedule(chosen.steps)),
+  Training(const Settings& chosen, const Corpus& text, tapegrad::Ranks& all_ranks)
+      : examples::Training(chosen, schedule(chosen.steps), all_ranks),
         settings(chosen),
         corpus(text),
         net(model_config(settings, corpus.vocabulary.size()), rng),
-        optimizer(groups(net), {.learning_rate = settings.learning_rate, .beta2 = 0.99, .weight_decay = 0.1}) {}
+        optimizer(groups(net), {.learning_rate = settings.learning_rate, .beta2 = 0.99, .weight_decay = 0.1}),
+        gradients(ranks, net) {}
 
   /// One more step, on random pieces of the training part; returns how many tokens they have.
   std::size_t advance() {
     std::vector<std::size_t> starts(settings.batch);
     for (std::size_t& start : starts) start = rng.below(corpus.training.size() - settings.context);
-    const Batch batch = batch_at(corpus.training, starts, settings.context);
-    tapegrad::Tape tape;
-    const tapegrad::Tensor loss = cross_entropy(net(batch.seen), batch.next);
-    learn(tape, loss, optimizer);
+    const auto mine = ranks.share(starts.size());
+    const auto part = [&] {
+      const auto row = [&](std::size_t at) { return starts.begin() + static_cast<std::ptrdiff_t>(at); };
+      const Batch batch = batch_at(corpus.training, {row(mine.begin), row(mine.end)}, settings.context);
+      const auto loss = cross_entropy(net(batch.seen), batch.next, {.reduction = tapegrad::Reduction::sum});
+      return loss / static_cast<tapegrad::Real>(settings.batch * settings.context);
+    };
+    learn(mine.size() > 0, settings.dropout, part, gradients, optimizer);
     return settings.batch * settings.context;
   }
 
@@ -126,6 +131,7 @@ class Training : public examples::Training {
   const Corpus& corpus;
   nn::LanguageModel net;
   optim::AdamW optimizer;
+  tapegrad::distributed::GradientSum gradients;
 };
 
 }  // namespace language_model

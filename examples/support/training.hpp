@@ -1,10 +1,12 @@
-// Trainings that are saved and stopped at any step, and gone on with bit for bit.
+// Trainings that are saved and stopped at any step, and gone on with bit for bit; on one rank or on several, of which
+// the first alone reads and writes files.
 #pragma once
 
 #include <filesystem>
 #include <limits>
 
 #include "autograd/ops.hpp"
+#include "distributed/data_parallel.hpp"
 #include "examples/support/csv.hpp"
 #include "examples/support/settings.hpp"
 #include "nn/serialize.hpp"
@@ -65,8 +67,9 @@ struct Files {
   const std::string& saved() const { return load.empty() ? resume : load; }
 
   /// Makes sure, before the work starts, that the output folder and `save` can be written.
-  void prepare(const std::string& out, const std::string& program) {
+  void prepare(const std::string& out, const std::string& program, const tapegrad::Ranks& ranks) {
     namespace fs = std::filesystem;
+    if (!ranks.first()) return;
     prepare_output_folder(out);
     if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
     std::error_code error;
@@ -112,11 +115,12 @@ auto reading(const std::string& path, auto&& work) {
 /// another program, of other settings than the command line's, or with numbers that are not finite or not of one
 /// training.
 inline tapegrad::State read_checkpoint(const Files& files, const std::string& program, auto& settings,
-                                       const CLI::App& app) {
+                                       const CLI::App& app, const tapegrad::Ranks& ranks) {
   const std::string& path = files.saved();
   return reading(path, [&] {
     using tapegrad::require, tapegrad::in_quotes;
-    tapegrad::State state = tapegrad::nn::load_checkpoint(path);
+    tapegrad::State state = tapegrad::distributed::broadcast(
+        ranks, ranks.first() ? tapegrad::nn::load_checkpoint(path) : tapegrad::State());
     require(text_of(state, "program") == program, program, "the file must be one that " + program + " has saved");
     load_settings(settings, state.take("settings."), app, path);
     for (const auto& [name, array] : state.arrays) {
@@ -178,26 +182,39 @@ class Training {
   }
 
  protected:
-  Training(const auto& settings, tapegrad::optim::Schedule schedule)
+  Training(const auto& settings, tapegrad::optim::Schedule schedule, tapegrad::Ranks& all_ranks)
       : rng(settings.seed),
+        ranks(all_ranks),
         steps_(settings.steps),
         learning_rate_(settings.learning_rate),
         schedule_(std::move(schedule)) {}
 
-  /// One step down the loss, its gradient clipped. Throws, and leaves all as it was, when they are not finite.
-  void learn(tapegrad::Tape& tape, const tapegrad::Tensor& loss, tapegrad::optim::Optimizer& optimizer) {
-    tape.backward(loss);
-    const double norm = tapegrad::optim::clip_grad_norm(optimizer.parameters(), 1);
-    if (!std::isfinite(loss.item()) || !std::isfinite(norm)) {
-      throw std::runtime_error(
-          text("step %zu: the loss is %g and the norm of its gradient %g; a smaller "
-               "--learning-rate may help",
-               step() + 1, static_cast<double>(loss.item()), norm));
+  /// One step down the loss, its gradient clipped. `part()` is this rank's part of it, called if it has rows of the
+  /// batch: its terms over the number of all ranks' terms. With dropout, each rank draws its own numbers in it. Throws,
+  /// on all ranks, and leaves all as it was, when loss or gradient are not finite.
+  void learn(bool has_rows, double dropout, auto&& part, tapegrad::distributed::GradientSum& gradients,
+             tapegrad::optim::Optimizer& optimizer) {
+    std::optional<tapegrad::distributed::OwnNumbers> own;
+    if (dropout > 0) own.emplace(ranks, rng);
+    double loss = 0;
+    if (has_rows) {
+      tapegrad::Tape tape;
+      const tapegrad::Tensor found = part();
+      tape.backward(found);
+      loss = found.item();
+    }
+    own.reset();
+    try {
+      loss = static_cast<tapegrad::Real>(gradients.finish(loss));  // as a checkpoint keeps it
+      const double norm = tapegrad::optim::clip_grad_norm(optimizer.parameters(), 1);
+      if (!std::isfinite(norm)) throw std::runtime_error(text("the norm of the gradient is %g", norm));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(text("step %zu: ", step() + 1) + error.what() + "; a smaller --learning-rate may help");
     }
     optimizer.scale_learning_rates(factor(step()));
     optimizer.step();
     optimizer.zero_grad();
-    losses.push_back(loss.item());
+    losses.push_back(loss);
     measured.push_back(kNotMeasured);
   }
 
@@ -229,7 +246,10 @@ class Training {
     });
   }
 
-  tapegrad::Rng rng;
+  tapegrad::Rng rng;  // the same on all ranks, but while part() draws
+
+ public:
+  tapegrad::Ranks& ranks;
 
  private:
   double factor(std::size_t at) const { return schedule_(static_cast<std::int64_t>(at)); }
@@ -243,7 +263,8 @@ class Training {
 inline std::size_t interval(const Training& training) { return std::max<std::size_t>(1, training.steps() / 20); }
 
 /// Trains until all steps are done or the user wants no more; saves the checkpoint, and the log in the output folder,
-/// as often as asked for, and at the end. `after(progress)` follows each step. Returns whether all are done.
+/// as often as asked for, and at the end. `after(progress)` follows each step, on the first rank. Returns whether all
+/// are done.
 bool train(auto& training, const Files& files, const Common& common, const std::string& log, const std::string& column,
            auto&& after) {
   const std::size_t save_every = files.save_every > 0 ? files.save_every : interval(training);
@@ -251,9 +272,10 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   Progress progress("step", training.steps(), common.quiet, training.step());
   for (bool stops = training.done(); !stops;) {
     const std::size_t tokens = training.advance(), step = training.step();
-    after(progress);
-    stops = training.done() || step == files.stop_at || interrupt.came();
-    if (stops || step % save_every == 0) {
+    if (training.ranks.first()) after(progress);
+    const std::vector<double> interrupts = training.ranks.gather(interrupt.came() ? 1 : 0);
+    stops = training.done() || step == files.stop_at || std::count(interrupts.begin(), interrupts.end(), 1) > 0;
+    if (training.ranks.first() && (stops || step % save_every == 0)) {
       tapegrad::nn::save_checkpoint(files.save, training.state());
       training.write_log(common.out + "/" + log, column);
     }

@@ -17,20 +17,33 @@ inline optim::Schedule schedule(std::size_t all_steps) {
 
 class Training : public examples::Training {
  public:
-  Training(const Settings& settings, const Corpus& corpus)
-      : examples::Training(settings, schedule(settings.steps)),
+  Training(const Settings& settings, const Corpus& corpus, tapegrad::Ranks& all_ranks)
+      : examples::Training(settings, schedule(settings.steps), all_ranks),
         settings_(settings),
         corpus_(corpus),
         net({settings.width, settings.layers, settings.heads, settings.dropout}, corpus.source.size(),
             corpus.target.size(), rng),
-        optimizer_(net.parameters(), {.learning_rate = settings.learning_rate, .beta2 = 0.98}) {}
+        optimizer_(net.parameters(), {.learning_rate = settings.learning_rate, .beta2 = 0.98}),
+        gradients_(ranks, net) {}
 
   /// One step on pairs that the corpus draws; returns how many tokens they have.
   std::size_t advance() {
-    const Batch batch = batch_of(corpus_.draw(step(), settings_.batch, rng), corpus_);
-    Tape tape;
-    learn(tape, cross_entropy(net(batch), batch.labels, {.ignore_index = Vocabulary::padding}), optimizer_);
-    return batch.tokens;
+    const std::vector<Pair> pairs = corpus_.draw(step(), settings_.batch, rng);
+    std::size_t sources = 0, labels = 0;
+    for (const Pair& pair : pairs) {
+      sources += pair.source.size() + 1;
+      labels += pair.target.size() + 1;
+    }
+    const auto mine = ranks.share(pairs.size());
+    const auto part = [&] {
+      const auto pair = [&](std::size_t at) { return pairs.begin() + static_cast<std::ptrdiff_t>(at); };
+      const Batch batch = batch_of({pair(mine.begin), pair(mine.end)}, corpus_);
+      const Tensor loss =
+          cross_entropy(net(batch), batch.labels, {.ignore_index = Vocabulary::padding, .reduction = Reduction::sum});
+      return loss / static_cast<Real>(labels);
+    };
+    learn(mine.size() > 0, settings_.dropout, part, gradients_, optimizer_);
+    return sources + labels;
   }
 
   State state() const {
@@ -54,6 +67,7 @@ class Training : public examples::Training {
 
  private:
   optim::Adam optimizer_;
+  tapegrad::distributed::GradientSum gradients_;
 };
 
 }  // namespace translate

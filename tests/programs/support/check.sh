@@ -77,7 +77,7 @@ diverges() {
   cp "$checkpoint" "$checkpoint.before"
   "$program" --resume "$checkpoint" "$@" --quiet --out "$folder/diverged" > /dev/null 2> "$folder/errors"
   status=$?
-  [[ $status == 1 && $(wc -l < "$folder/errors") == 1 ]] && grep -q "step $step: the loss is" "$folder/errors" ||
+  [[ $status == 1 && $(wc -l < "$folder/errors") == 1 ]] && grep -q "step $step: the loss" "$folder/errors" ||
     fail "a loss that is not finite: exit $status and $(cat "$folder/errors")"
   cmp "$checkpoint" "$checkpoint.before" || fail "a loss that is not finite was saved"
 }
