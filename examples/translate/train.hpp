@@ -39,7 +39,7 @@ class Training : public examples::Training {
       const auto pair = [&](std::size_t at) { return pairs.begin() + static_cast<std::ptrdiff_t>(at); };
       const Batch batch = batch_of({pair(mine.begin), pair(mine.end)}, corpus_);
       const Tensor loss =
-          cross_entropy(net(batch), batch.labels, {.ignore_index = Vocabulary::padding, .reduction = Reduction::sum});
+          cross_entropy(net(batch), batch.labels, {.reduction = Reduction::sum, .ignore_index = Vocabulary::padding});
       return loss / static_cast<Real>(labels);
     };
     learn(mine.size() > 0, settings_.dropout, part, gradients_, optimizer_);

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/support/run.sh" "$1/benchmarks/bench_train"
 compare=$2/benchmarks/compare.py
 growth=$2/benchmarks/growth.py
+scaling=$2/benchmarks/scaling.py
 build=$1
 
 refused() { # in one line, on stderr alone
@@ -21,6 +22,10 @@ grep -q no_such_row stderr || fail "the unknown workload is not named"
 refused "$program" --threads 0
 refused "$program" --seconds x
 refused "$program" attention:1,2,3,2
+
+expect 0 "$build/benchmarks/bench_scaling" --sums --times 1 # one rank has nothing to sum
+grep -q '^{"ranks": 1, "bytes": 67108864, "s": ' stdout || fail "no sum of 64 MiB"
+refused "$build/benchmarks/bench_scaling" --times 0
 
 quick=(--windows 2 --seconds 0.005)
 expect 0 "$program" --json "${quick[@]}" --threads 2 nw_step mha_d2l
@@ -51,6 +56,8 @@ assert tape["at"][0] == 1000 and len(tape["series"]["tapegrad"]) == len(tape["at
 assert 0.5 < tape["exponent_at_the_end"]["tapegrad"] < 1.5
 END
 
+  refused python3 "$scaling" --build "$work/no_such_folder"
+  refused python3 "$scaling" --build "$build" --times 0
   refused python3 "$growth" --build "$build" --curves no_such_curve
   refused python3 "$compare" --build "$build" --rows no_such_row
   refused python3 "$compare" --build "$work/no_such_folder"

@@ -75,7 +75,7 @@ model=$float/language_model
 few=(--quick --stop-at 3 --quiet --length 0)
 ends 2 'no_such' -n 2 "$model" --no_such 1
 ends 2 '^language_model: .*none/model' -n 3 "$model" --resume "$folder/none/model"
-ends 2 '^language_model: --out' -n 2 "$model" "${few[@]}" --out /dev/null/none
+ends 2 '^language_model: cannot create the output folder' -n 2 "$model" "${few[@]}" --out /dev/null/none
 ends 2 '^rank 1: language_model: .*/none' -n 1 "$model" "${few[@]}" --out "$folder/x" : \
   -n 1 "$model" "${few[@]}" --text "$folder/none" --out "$folder/x"
 ends 1 'parameters must be the same on all ranks; got another "token_embedding.weight" on rank 1' \
