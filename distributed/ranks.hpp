@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,7 +76,6 @@ class Ranks {
   std::unique_ptr<Engine> engine_;  // null where there is one rank only
   int rank_ = 0;
   int size_ = 1;
-  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace tapegrad

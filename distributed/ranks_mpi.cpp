@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 #include "distributed/ranks.hpp"
 
@@ -15,7 +16,8 @@ namespace tapegrad {
 struct Ranks::Engine {
   MPI_Comm ranks = MPI_COMM_NULL;  // of our own, so that nobody else's messages come between
   std::vector<MPI_Request> sums;
-  bool ends = false;  // MPI is ended by us
+  bool ends = false;                            // MPI is ended by us
+  int exceptions = std::uncaught_exceptions();  // under way when this was made
 };
 
 namespace {
@@ -52,7 +54,7 @@ Ranks::Ranks() {
 
 Ranks::~Ranks() {
   if (engine_ == nullptr) return;
-  if (std::uncaught_exceptions() > exceptions_) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (std::uncaught_exceptions() > engine_->exceptions) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Comm_free(&engine_->ranks);
   if (engine_->ends) MPI_Finalize();
 }

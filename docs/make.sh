@@ -54,11 +54,8 @@ run() { # run PROGRAM ARGS...: what it prints goes to its NAME.txt, unless that 
 for program in "$build"/docs/programs/*; do
   if [ -x "$program" ] && [ -f "$program" ]; then run "$program"; fi
 done
-if command -v mpirun >/dev/null; then
-  bash "$OLDPWD/tests/programs/support/mpirun.sh" -n 4 "$build/docs/programs/data_parallel" >data_parallel_ranks.txt
-else
-  echo "this site was built without MPI" >data_parallel_ranks.txt
-fi
+bash "$OLDPWD/tests/programs/support/mpirun.sh" -n 4 "$build/docs/programs/data_parallel" >data_parallel_ranks.txt 2>&1 ||
+  echo "(this site was built without MPI)" >data_parallel_ranks.txt
 for example in attention_cues attention_scoring nw_regression positional_encoding translate seeing_the_tape; do
   run "$build/examples/$example" --out . --quiet --quick
 done
