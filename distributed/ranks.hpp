@@ -19,8 +19,8 @@ struct Share {
 ///
 /// MPI is started only where mpirun has started the program (OMPI_COMM_WORLD_SIZE, PMI_SIZE or PMIX_RANK is set);
 /// without it there is one rank, the first, and whatever is asked of the others costs nothing. So it is too where the
-/// library was built without MPI, but that more than one rank is then refused. An MPI that the program has started
-/// itself is used, and not ended.
+/// library was built without MPI, but that more than one rank is then refused, with exit code 2. An MPI that the
+/// program has started itself is used, and not ended.
 ///
 /// `share`, `rank`, `size` and `first` are answered at once. All other calls every rank must make, in the same order:
 /// they wait for each other. When a rank is killed, mpirun ends the others.

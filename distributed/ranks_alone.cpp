@@ -1,7 +1,6 @@
 // Where there is no MPI: one rank.
 #include <cstdio>
 #include <cstdlib>
-#include <stdexcept>
 
 #include "distributed/ranks.hpp"
 
@@ -13,7 +12,7 @@ Ranks::Ranks() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* size = std::getenv(variable);
     if (size != nullptr && std::atoi(size) > 1) {
-      throw std::runtime_error(std::string("[Ranks] more than one rank needs tapegrad built with MPI; got ") + size);
+      fail(std::string("[Ranks] more than one rank needs tapegrad built with MPI; got ").append(size), 2);
     }
   }
 }
