@@ -85,10 +85,15 @@ std::uint64_t State::count(const std::string& name) const {
   return count;
 }
 
-void require_arrays(std::string_view who, const State& state,
-                    const std::vector<std::pair<std::string, Shape>>& expected, bool strict) {
-  std::unordered_map<std::string_view, const Array*> present;
-  for (const auto& [name, array] : state.arrays) present.emplace(name, &array);
+void require_arrays(std::string_view who, const State& state, const NamedShapes& expected, bool strict) {
+  NamedShapes arrays;
+  for (const auto& [name, array] : state.arrays) arrays.emplace_back(name, array.shape());
+  require_arrays(who, arrays, expected, strict);
+}
+
+void require_arrays(std::string_view who, const NamedShapes& arrays, const NamedShapes& expected, bool strict) {
+  std::unordered_map<std::string_view, const Shape*> present;
+  for (const auto& [name, shape] : arrays) present.emplace(name, &shape);
   std::string missing, unexpected, misshapen;
   const auto list = [](std::string& names, const std::string& name) { names += (names.empty() ? " " : ", ") + name; };
   for (const auto& [name, shape] : expected) {
@@ -97,11 +102,11 @@ void require_arrays(std::string_view who, const State& state,
       if (strict) list(missing, in_quotes(name));
       continue;
     }
-    const Shape& got = found->second->shape();
+    const Shape& got = *found->second;
     if (got != shape) list(misshapen, in_quotes(name) + " " + to_text(got) + " for " + to_text(shape));
     present.erase(found);
   }
-  for (const auto& [name, array] : state.arrays) {
+  for (const auto& [name, shape] : arrays) {
     if (strict && present.contains(name)) list(unexpected, in_quotes(name));
   }
   std::string got;

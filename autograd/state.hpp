@@ -33,10 +33,13 @@ struct State {
   std::uint64_t count(const std::string& name) const;
 };
 
-/// Refuses, for `who`, a state whose arrays are not those expected, in one line that lists every missing, unexpected
-/// and wrongly shaped name. Where not `strict`, missing and unexpected ones are allowed.
-void require_arrays(std::string_view who, const State& state,
-                    const std::vector<std::pair<std::string, Shape>>& expected, bool strict);
+/// Names of arrays, and their shapes.
+using NamedShapes = std::vector<std::pair<std::string, Shape>>;
+
+/// Refuses, for `who`, arrays that are not those expected, in one line that lists every missing, unexpected and wrongly
+/// shaped name. Where not `strict`, missing and unexpected ones are allowed.
+void require_arrays(std::string_view who, const NamedShapes& arrays, const NamedShapes& expected, bool strict = true);
+void require_arrays(std::string_view who, const State& state, const NamedShapes& expected, bool strict);
 
 /// The text between quotes, with quotes, backslashes and control characters escaped as in JSON.
 std::string in_quotes(std::string_view text);

@@ -231,7 +231,6 @@ void require_size(const Entry& entry, const std::string& who) {
   const std::string name = in_quotes(entry.name);
   require(entry.dtype == "F32" || entry.dtype == "F64", who, "an array must be F32 or F64: " + name,
           in_quotes(entry.dtype));
-  require(entry.begin <= entry.end, who, "an array's offsets must rise: " + name, entry.begin, entry.end);
   std::uint64_t bytes = entry.dtype == "F32" ? 4 : 8;
   bool over = false;  // of the extents but 0 too: the strides of an empty array are such products
   for (const std::size_t extent : entry.shape) over |= extent && __builtin_mul_overflow(bytes, extent, &bytes);
@@ -327,7 +326,8 @@ std::string to_safetensors(const State& state) {
   return file;
 }
 
-State from_safetensors(std::istream& in, const std::string& who) {
+std::map<std::string, std::string> read_safetensors(std::istream& in, const std::string& who,
+                                                    const std::vector<std::string>& skipped, const Places& places) {
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::int64_t>(in.tellg());
   in.seekg(0);
@@ -342,18 +342,35 @@ State from_safetensors(std::istream& in, const std::string& who) {
   read_bytes(in, text.data(), length, who);
 
   Header header(text, who);
-  for (const Entry& entry : header.entries) require_size(entry, who);
-  require_full(header.entries, rest - length, who);
-  State state;
-  state.texts = std::move(header.texts);
-  for (Entry& entry : header.entries) {
-    Array array = empty_array(entry.shape);
-    if (array.size() > 0) {
-      in.seekg(static_cast<std::streamoff>(sizeof length + length + entry.begin));
-      entry.dtype == "F32" ? read_elements<float>(in, array, who) : read_elements<double>(in, array, who);
-    }
-    state.arrays.emplace_back(std::move(entry.name), std::move(array));
+  const auto is_skipped = [&](const Entry& entry) {
+    return std::find(skipped.begin(), skipped.end(), entry.name) != skipped.end();
+  };
+  for (const Entry& entry : header.entries) {
+    require(entry.begin <= entry.end, who, "an array's offsets must rise: " + in_quotes(entry.name), entry.begin,
+            entry.end);
+    if (!is_skipped(entry)) require_size(entry, who);
   }
+  require_full(header.entries, rest - length, who);
+  std::erase_if(header.entries, is_skipped);
+  NamedShapes arrays;
+  for (const Entry& entry : header.entries) arrays.emplace_back(entry.name, entry.shape);
+  const std::vector<Array*> to = places(arrays);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i]->size() == 0) continue;
+    in.seekg(static_cast<std::streamoff>(sizeof length + length + header.entries[i].begin));
+    header.entries[i].dtype == "F32" ? read_elements<float>(in, *to[i], who) : read_elements<double>(in, *to[i], who);
+  }
+  return std::move(header.texts);
+}
+
+State from_safetensors(std::istream& in, const std::string& who) {
+  State state;
+  state.texts = read_safetensors(in, who, {}, [&](const auto& arrays) {
+    std::vector<Array*> places;
+    for (const auto& [name, shape] : arrays) state.arrays.emplace_back(name, empty_array(shape));
+    for (auto& [name, array] : state.arrays) places.push_back(&array);
+    return places;
+  });
   return state;
 }
 

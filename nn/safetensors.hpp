@@ -2,6 +2,7 @@
 /// other. https://huggingface.co/docs/safetensors
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -21,5 +22,12 @@ std::string to_safetensors(const State& state);
 /// offsets that overlap, leave holes or do not fit the shapes and the file. Takes memory in proportion to the file
 /// alone.
 State from_safetensors(std::istream& in, const std::string& who = "safetensors");
+
+/// The same, to places that are there already. `places` is given all names and shapes, in the header's order, once
+/// they are known to be such a file's; it returns as many arrays of these shapes, or refuses before any is written to.
+/// Arrays with `skipped` names may be of any type; they are not read, and `places` doesn't see them. Returns the texts.
+using Places = std::function<std::vector<Array*>(const NamedShapes& arrays)>;
+std::map<std::string, std::string> read_safetensors(std::istream& in, const std::string& who,
+                                                    const std::vector<std::string>& skipped, const Places& places);
 
 }  // namespace TAPEGRAD::nn

@@ -19,6 +19,15 @@ bool same_bits(const Array& a, const Array& b) {
   return a.shape() == b.shape() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0);
 }
 
+std::ifstream open(const std::string& path) {
+  std::error_code error;
+  const bool plain = fs::is_regular_file(path, error);
+  std::ifstream file;
+  if (plain) file.open(path, std::ios::binary);
+  require(plain && file.is_open(), "load_checkpoint", "the file must be there, plain and readable", in_quotes(path));
+  return file;
+}
+
 }  // namespace
 
 State state_of(const Module& module) {
@@ -80,12 +89,25 @@ void load_state(Rng& rng, const State& state) {
 void save_checkpoint(const std::string& path, const State& state) { write_file(path, to_safetensors(state)); }
 
 State load_checkpoint(const std::string& path) {
-  std::error_code error;
-  const bool plain = fs::is_regular_file(path, error);
-  std::ifstream file;
-  if (plain) file.open(path, std::ios::binary);
-  require(plain && file.is_open(), "load_checkpoint", "the file must be there, plain and readable", in_quotes(path));
+  std::ifstream file = open(path);
   return from_safetensors(file, "load_checkpoint " + in_quotes(path));
+}
+
+void load_checkpoint(const std::string& path, Module& module, const std::vector<std::string>& skipped) {
+  std::ifstream file = open(path);
+  const std::string who = "load_checkpoint " + in_quotes(path);
+  read_safetensors(file, who, skipped, [&](const auto& arrays) {
+    std::map<std::string, Parameter> parameters;
+    NamedShapes expected;
+    for (const auto& [name, parameter] : module.named_parameters()) {
+      parameters.emplace(name, parameter);
+      expected.emplace_back(name, parameter.shape());
+    }
+    require_arrays(who, arrays, expected);
+    std::vector<Array*> places;
+    for (const auto& [name, shape] : arrays) places.push_back(&parameters.at(name).mutable_value());
+    return places;
+  });
 }
 
 }  // namespace TAPEGRAD::nn

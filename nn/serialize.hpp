@@ -45,4 +45,10 @@ void save_checkpoint(const std::string& path, const State& state);
 /// file, or is refused by from_safetensors.
 State load_checkpoint(const std::string& path);
 
+/// load_state(module, load_checkpoint(path)) without a copy: what is read goes straight to the parameters, so that a
+/// large model is in memory once. Each of a shared parameter's names must be there; the last one counts. Arrays with
+/// `skipped` names may be of any type, and are not read. Whatever is refused leaves the module as it was, but for a
+/// file that can't be read to its end.
+void load_checkpoint(const std::string& path, Module& module, const std::vector<std::string>& skipped = {});
+
 }  // namespace TAPEGRAD::nn
