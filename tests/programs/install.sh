@@ -7,12 +7,20 @@ build=$1 source=$2 prefix=$folder/prefix
 found_in=$(sed -n 's/^CMAKE_PREFIX_PATH:[^=]*=//p' "$build/CMakeCache.txt")  # where the user has xtensor, say
 
 cp -r "$program" "$folder/consumer"
+model=$source/tests/reference/tiny_bert  # for the page's program, where there is ICU
 cmake --install "$build" --prefix "$prefix" > "$folder/log" 2>&1 || fail "install: $(tail -3 "$folder/log")"
 for file in include/tapegrad/tapegrad.hpp include/tapegrad/autograd/tape.hpp include/tapegrad/optim/adam.hpp \
   include/tapegrad/distributed/ranks.hpp; do
   [[ -f $prefix/$file ]] || fail "not installed: $file"
 done
 grep -rl "$source" "$prefix" --include='*.cmake' --include='*.pc' && fail "these name the source folder"
+
+if [[ -f $prefix/include/tapegrad/nn/sentence_encoder.hpp ]]; then
+  awk '/^```cpp/ {on = 1; next} /^```/ {on = 0} on' "$source/docs/programs/sentence_search.md" \
+    > "$folder/consumer/sentences.cpp"
+else
+  echo "install: no ICU here: the sentence encoder is not tried"
+fi
 
 compilers=(g++)
 clang=$(compgen -c clang++ | grep -E '^clang\+\+(-[0-9]+)?$' | sort -V | tail -1)
@@ -27,9 +35,9 @@ consumer() {
     -DCMAKE_CXX_FLAGS="-O1 -Wall -Wextra -Werror $*" > "$folder/log" 2>&1 &&
     cmake --build "$out" --parallel 2 > "$folder/log" 2>&1 || fail "$name: $(tail -20 "$folder/log")"
   local ran=0
-  for made in "$out/training" "$out/ranks" "$out/inside_xtensor"; do
+  for made in "$out/training" "$out/ranks" "$out/inside_xtensor" "$out/sentences"; do
     [[ -x $made ]] || continue
-    "$made" > "$folder/said" 2>&1 || fail "$name: ${made##*/}: exit $? and $(cat "$folder/said")"
+    "$made" "$model" > "$folder/said" 2>&1 || fail "$name: ${made##*/}: exit $? and $(cat "$folder/said")"
     ran=$((ran + 1))
   done
   [[ $ran -gt 0 ]] || fail "$name: nothing was built"

@@ -1,0 +1,157 @@
+// Sentences by what they mean: a pretrained model, all-MiniLM-L6-v2, turns each into 384 numbers, and sentences that
+// mean something similar get similar ones. `make minilm` fetches the model.
+//
+//   sentence_search --similarity 'A man plays a guitar.' 'Someone makes music.'
+//   sentence_search --index book.txt --save book.safetensors
+//   sentence_search --search book.safetensors --query 'Who is rich?'
+//   sentence_search --train labelled.tsv --save my_model      # label TAB text
+//   sentence_search --model my_model --classify < texts
+#include <chrono>
+
+#include "examples/sentence_search/classifier.hpp"
+#include "examples/sentence_search/index.hpp"
+
+using namespace sentence_search;
+
+namespace {
+
+struct Options {
+  std::string model = "minilm";
+  std::vector<std::string> similarity;
+  std::string index, search, save;
+  std::vector<std::string> queries;
+  bool classify = false;
+  std::size_t top = 5;
+  std::size_t batch = 32;
+  std::string train;
+  Settings settings;
+};
+
+std::unique_ptr<SentenceEncoder> load_model(const std::string& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    throw BadInput("no model in " + folder + ": `make minilm` fetches one, --model says where another is");
+  }
+  try {
+    return std::make_unique<SentenceEncoder>(folder);
+  } catch (const tapegrad::Error& error) {
+    throw BadInput(error.what());
+  }
+}
+
+/// Calls answer(question) with each --query, or else with each line of the standard input that is not blank.
+void for_each_question(const Options& options, const auto& answer) {
+  const auto one = [&](const std::string& question, const std::string& name) {
+    try {
+      answer(question);
+    } catch (const tapegrad::Error& error) {
+      throw BadInput(name + ": " + error.what());
+    }
+    if (!std::cout.flush()) throw std::runtime_error("cannot write to the standard output");
+  };
+  for (const std::string& question : options.queries) one(question, "--query");
+  if (!options.queries.empty()) return;
+  std::size_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (!is_blank(line)) one(line, text("standard input, line %zu", number));
+  }
+}
+
+void similarity(SentenceEncoder& encoder, const std::vector<std::string>& two) {
+  std::vector<SentenceEncoder::Tokens> tokens;
+  for (const std::string& sentence : two) {
+    try {
+      tokens.push_back(encoder.tokens(sentence));
+    } catch (const tapegrad::Error& error) {
+      throw BadInput(text("--similarity, text %zu: ", tokens.size() + 1) + error.what());
+    }
+  }
+  const Array rows = encoder(tokens);
+  const std::size_t width = rows.size() / 2;
+  const Real score = std::inner_product(rows.data(), rows.data() + width, rows.data() + width, Real(0));
+  show(text("%.4f", static_cast<double>(score)));
+}
+
+void job(const examples::Common& common, Options options, const CLI::App& app) {
+  const int actions = int(app.count("--similarity") > 0) + int(app.count("--index") > 0) +
+                      int(app.count("--search") > 0) + int(app.count("--train") > 0) + int(options.classify);
+  if (actions != 1) throw BadInput("one of --similarity, --index, --search, --train and --classify is needed");
+  const bool saves = !options.index.empty() || !options.train.empty();
+  if (!saves && app.count("--save") > 0) throw BadInput("--save is for --index and --train");
+  if (saves) {
+    examples::prepare_output_folder(common.out);
+    if (options.save.empty()) {
+      options.save = common.out + (options.train.empty() ? "/sentence_search.safetensors" : "/sentence_search");
+    }
+    const auto folder = std::filesystem::path(options.save).parent_path();
+    if (options.train.empty()) examples::prepare_output_folder(folder.empty() ? "." : folder.string());
+    if (!options.train.empty()) examples::prepare_output_folder(options.save);
+    if (options.train.empty() && std::filesystem::exists(options.save) &&
+        !std::filesystem::is_regular_file(options.save)) {
+      throw BadInput("--save needs a plain file; got " + options.save);
+    }
+  }
+  const std::unique_ptr<SentenceEncoder> encoder = load_model(options.model);
+  if (!options.similarity.empty()) return similarity(*encoder, options.similarity);
+  if (!options.train.empty()) {
+    return train(*encoder, options.train, options.save, options.batch, options.settings, common);
+  }
+  if (options.classify) {
+    const Classifier classifier = load_classifier(options.model, encoder->bert().config().width);
+    return for_each_question(options, [&](const std::string& line) { show(classify(classifier, *encoder, line)); });
+  }
+  Index index;
+  if (options.index.empty()) {
+    index = load_index(*encoder, options.search);
+  } else {
+    const auto start = std::chrono::steady_clock::now();
+    index = make_index(*encoder, options.index, options.batch, common.quiet);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    save_index(index, *encoder, options.save);
+    const std::size_t count = index.numbers.size();
+    show(text("%zu lines in %.2f s, %.0f a second", count, seconds, static_cast<double>(count) / seconds));
+    show("saved: " + options.save);
+    if (options.queries.empty()) return;
+  }
+  for_each_question(options, [&](const std::string& question) {
+    const std::string lines = answers(index, *encoder, question, options.top);
+    std::cout << "> " << question << '\n' << lines;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App* command_line = nullptr;
+  return examples::run(
+      argc, argv, "sentence_search", "Finds the lines of a text that mean what is asked for, and learns labels.",
+      [&](CLI::App& app) {
+        command_line = &app;
+        app.add_option("--model", options.model, "folder of the model [minilm]")->type_name("DIR");
+        app.add_option("--similarity", options.similarity, "how close two texts are: at most 1")
+            ->expected(2)
+            ->type_name("TEXT TEXT");
+        app.add_option("--index", options.index, "text whose lines are to be found, in UTF-8")->type_name("FILE");
+        app.add_option("--search", options.search, "index that was saved")->type_name("FILE");
+        app.add_option("--query", options.queries, "what to look for [the lines of the standard input]")
+            ->expected(1)
+            ->take_all()
+            ->type_name("TEXT");
+        app.add_option("--top", options.top, "lines for each query [5]")
+            ->check(examples::within(1, 1'000'000))
+            ->type_name("N");
+        app.add_option("--train", options.train, "lines to learn from: label, tab, text")->type_name("FILE");
+        app.add_flag("--classify", options.classify, "labels of texts, by a model that --train saved");
+        app.add_option("--save", options.save,
+                       "the index [DIR/sentence_search.safetensors], or the trained model's folder "
+                       "[DIR/sentence_search]")
+            ->type_name("PATH");
+        app.add_option("--batch", options.batch, "texts at a time [32]")
+            ->check(examples::within(1, 100'000))
+            ->type_name("N");
+        add_options(app, options.settings);
+      },
+      [&](const examples::Common& common) { job(common, options, *command_line); });
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# sentence_search compares, indexes, answers, learns and classifies, and refuses bad input. With the small random model
+# of the tests; with the real one, that `make minilm` fetches, where it is there. Arguments: the build folder and the
+# source folder.
+source "$(dirname "$0")/support/check.sh" "$1/examples/sentence_search" || exit 1
+export OMP_NUM_THREADS=1
+tiny=$2/tests/reference/tiny_bert
+run() { "$program" --model "$tiny" --out "$folder/out" "$@"; }
+
+# Two texts: a number from -1 to 1; the same by any order, and 1 for equal ones.
+[[ $(run --similarity 'The cat sleeps.' 'The cat sleeps.') == 1.0000 ]] || fail "a text is not like itself"
+[[ $(run --similarity 'The cat sleeps.' 'LE ÇHAT' 2>&1) == "$(run --similarity 'le chat' 'the cat sleeps.')" ]] ||
+  fail "the order, case or accents matter"
+
+# An index: lines are found by themselves, blank ones never, and one is told apart from another model's.
+printf 'The cat sleeps on the sofa.\n\n  \nInterest rates rose.\nПривет, мир!\nA man plays a guitar.' > "$folder/lines"
+run --index "$folder/lines" --save "$folder/index" > "$folder/text" 2> "$folder/errors" ||
+  fail "--index: exit $?, $(cat "$folder/errors")"
+grep -q '^4 lines in ' "$folder/text" || fail "--index said $(cat "$folder/text")"
+run --search "$folder/index" --query 'the CAT sleeps on the sofa.' --query 'привет, мир!' --top 1 > "$folder/text" 2>&1
+printf '> the CAT sleeps on the sofa.\n 1.000      1  The cat sleeps on the sofa.\n> привет, мир!\n 1.000      5  Привет, мир!\n' \
+  > "$folder/expected"
+cmp "$folder/expected" "$folder/text" || fail "--search found $(cat "$folder/text")"
+printf 'the CAT sleeps on the sofa.\r\n\nпривет, мир!' | run --search "$folder/index" --top 1 > "$folder/text" 2>&1
+cmp "$folder/expected" "$folder/text" || fail "from a pipe, --search found $(cat "$folder/text")"
+[[ $(run --search "$folder/index" --query x --top 100 | wc -l) == 5 ]] || fail "--top 100 is not all lines"
+run --index "$folder/lines" --batch 1 --save "$folder/index_1" --query 'Interest rates rose.' --top 1 > "$folder/text" 2>&1
+tail -1 "$folder/text" | grep -q '^ 1.000      4  Interest' || fail "--index --query found $(cat "$folder/text")"
+extra=$(find "$folder" -name '.*.tmp')
+[[ -z $extra ]] || fail "left behind: $extra"
+
+# Learning: what it was shown it knows, what is saved classifies, and comes out the same again.
+for i in {1..30}; do
+  printf 'animal\tthe cat number %d sleeps\nmoney\tinterest rates rose by %d %%\n' $i $i
+done > "$folder/labelled"
+for rate in 0 0.001; do
+  run --train "$folder/labelled" --encoder-rate $rate --save "$folder/model_$rate" > "$folder/text" 2> "$folder/errors" ||
+    fail "--train: exit $?, $(cat "$folder/errors")"
+  grep -q '^right: 12 of 12 held-out lines' "$folder/text" || fail "--train: $(tail -2 "$folder/text")"
+  answer=$(printf 'the cat number 7 sleeps\n\ninterest rates rose by 7 %%\n' | "$program" --model "$folder/model_$rate" --classify)
+  [[ $answer == ?.???'  animal'$'\n'?.???'  money' ]] || fail "--classify says $answer"
+  run --train "$folder/labelled" --encoder-rate $rate --save "$folder/again" > /dev/null 2>&1
+  cmp "$folder/again/classifier.safetensors" "$folder/model_$rate/classifier.safetensors" || fail "not the same again"
+done
+[[ $(wc -l < "$folder/out/sentence_search.csv") == 21 ]] || fail "log: $(tail -1 "$folder/out/sentence_search.csv")"
+"$program" --model "$folder/model_0" --similarity 'a cat' 'no dog' > "$folder/text"
+run --similarity 'a cat' 'no dog' | cmp - "$folder/text" || fail "a frozen encoder has changed"
+"$program" --model "$folder/model_0.001" --search "$folder/index" --query x > "$folder/bad" 2>&1
+[[ $? == 2 ]] && grep -q 'is an index of another model' "$folder/bad" || fail "another model: $(cat "$folder/bad")"
+run --train "$folder/labelled" --learning-rate 1e-5 --encoder-rate 50 --epochs 20 --save "$folder/huge" \
+  > /dev/null 2> "$folder/errors"
+status=$?
+[[ $status == 0 || ($status == 1 && ! -e $folder/huge/model.safetensors) ]] ||
+  fail "a large rate: exit $status, $(cat "$folder/errors")"
+
+# Bad input: one line that says what, and exit code 2.
+says() {
+  local text=$1
+  shift
+  "$@" > "$folder/bad" 2>&1 < /dev/null
+  local status=$?
+  [[ $status == 2 && $(wc -l < "$folder/bad") == 1 ]] && grep -qF -e "$text" "$folder/bad" ||
+    fail "$*: exit $status and $(head -c 500 "$folder/bad")"
+}
+says 'make minilm' "$program" --model "$folder/none" --similarity a b
+says 'one of --similarity' run
+says 'one of --similarity' run --classify --similarity a b
+says '--save is for' run --similarity a b --save "$folder/x"
+says 'text 2: [WordPiece] the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
+says 'got byte 2' run --search "$folder/index" --query $'ab\xc3'
+says 'has no classifier' run --classify
+for file in config.json vocab.txt model.safetensors; do
+  cp -r "$tiny" "$folder/spoilt"
+  rm "$folder/spoilt/$file"
+  says "$file" "$program" --model "$folder/spoilt" --similarity a b
+  head -c 1000 "$tiny/$file" | tail -c +5 > "$folder/spoilt/$file"
+  says "" "$program" --model "$folder/spoilt" --similarity a b
+  rm -r "$folder/spoilt"
+done
+: > "$folder/empty"
+printf '\n  \n' > "$folder/blank"
+printf 'fine\nnot \xff so\n' > "$folder/latin"
+printf 'one\ta\ntwo\n' > "$folder/no_tab"
+printf 'one\ta\none\tb\n' > "$folder/one_label"
+printf 'one\ta\ntwo\tb\n' > "$folder/short"
+head -c 300 "$folder/index" > "$folder/cut"
+for file in empty blank latin none .; do says '' run --index "$folder/$file"; done
+grep -q 'line 2' <(run --index "$folder/latin" 2>&1) || fail "the line that is not UTF-8 is not named"
+says 'line 2 must be a label, a tab and a text' run --train "$folder/no_tab"
+says 'two labels' run --train "$folder/one_label"
+says 'too few' run --train "$folder/short"
+for file in empty lines cut none .; do says '' run --search "$folder/$file" --query x; done
+says 'an index that sentence_search has saved' run --search "$folder/model_0/classifier.safetensors" --query x
+says 'must be F32 or F64' run --search "$tiny/model.safetensors" --query x
+says '' run --index "$folder/lines" --save "$folder"
+says '' run --index "$folder/lines" --save /dev/null/x
+says '' run --train "$folder/labelled" --save "$folder/lines"
+for option in '--top 0' '--batch 0' '--epochs x' '--encoder-rate -1' '--learning-rate nan' '--held-out 1' '--nonsense'; do
+  # shellcheck disable=SC2086
+  says '' run --train "$folder/labelled" $option
+done
+helps --similarity
+
+# The real model.
+minilm=$2/minilm
+if [[ ! -e $minilm/model.safetensors ]]; then
+  echo "sentence_search: skipped: no model in $minilm (make minilm)"
+  exit $failures
+fi
+[[ $("$program" --model "$minilm" --similarity 'A man plays a guitar.' 'Someone makes music.') == 0.5444 ]] ||
+  fail "the real model's similarity"
+"$program" --model "$minilm" --index "$folder/lines" --save "$folder/real" --query 'Who makes music?' --top 1 \
+  > "$folder/text" 2>&1
+grep -q 'A man plays a guitar' "$folder/text" || fail "the real model found $(cat "$folder/text")"
+says 'is an index of another model' "$program" --model "$minilm" --search "$folder/index" --query x
+exit $failures
