@@ -49,7 +49,7 @@ run() { # run PROGRAM ARGS...: what it prints goes to its NAME.txt, unless that 
   name=$(basename "$1")
   [ "$name.txt" -nt "$1" ] && return
   "$@" >"$name.new" 2>"$name.err" || { echo "docs: $* failed:" >&2; cat "$name.new" "$name.err" >&2; exit 1; }
-  sed '/^  \.\/[a-z_]*\.[a-z]*$/d' "$name.new" >"$name.txt" # the names of its files are left out
+  sed '/^  \.\/[a-z_]*\.[a-z]*$/d; /^wrote \.\//d' "$name.new" >"$name.txt" # the names of its files are left out
 }
 for program in "$build"/docs/programs/*; do
   if [ -x "$program" ] && [ -f "$program" ]; then run "$program"; fi
