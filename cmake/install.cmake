@@ -11,6 +11,11 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tapegrad)
 install(TARGETS ${libraries} tapegrad_distributed EXPORT tapegradTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
+foreach(level ${levels})
+  foreach(library ${libraries})
+    install(TARGETS ${library}_${level} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level} NAMELINK_SKIP)
+  endforeach()
+endforeach()
 install(EXPORT tapegradTargets NAMESPACE tapegrad:: DESTINATION ${package})
 install(DIRECTORY autograd nn optim distributed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad
         FILES_MATCHING PATTERN *.hpp

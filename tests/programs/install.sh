@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A project outside the tree uses the installed libraries: found by CMake and by pkg-config, compiled by g++ and clang,
-# for this machine and for any, with the static libraries and with the shared one. Arguments: the build and the source
-# folder.
+# for this machine and for any, with the static libraries and with the shared one, which takes what the processor has.
+# Arguments: the build and the source folder.
 source "$(dirname "$0")/support/check.sh" "$2/tests/consumer" || exit 1
 build=$1 source=$2 prefix=$folder/prefix
 found_in=$(sed -n 's/^CMAKE_PREFIX_PATH:[^=]*=//p' "$build/CMakeCache.txt")  # where the user has xtensor, say
@@ -94,4 +94,28 @@ cmake -S "$source" -B "$folder/shared" -DBUILD_SHARED_LIBS=ON -DTAPEGRAD_DOUBLE=
 for compiler in "${compilers[@]}"; do
   consumer "shared_${compiler%%+*}" "$compiler" "$folder/shared_prefix" -march=native
 done
+
+# One library for each level of x86-64, without instructions of a higher one; the loader takes the best that there is.
+libs=$(dirname "$(find "$folder/shared_prefix" -name libtapegrad.so)")
+if [[ $(uname -sm) == "Linux x86_64" ]]; then
+  consumer any_cpu g++ "$folder/shared_prefix"
+  # level FOLDER REGISTERS EMULATED_CPU: what the CPU runs is from the folder, which names no such registers.
+  level() {
+    local library
+    library=$(find "$libs/$1" -maxdepth 1 -name 'libtapegrad.so.*.*.*')
+    if command -v objdump > /dev/null; then
+      objdump -d "$library" > "$folder/code" && ! grep -q "$2" "$folder/code" || fail "$library names $2"
+    fi
+    [[ -n $emulator ]] || return
+    env -u OPENBLAS_CORETYPE "$emulator" -cpu "$3" -E LD_DEBUG=libs "$folder/any_cpu/training" > "$folder/log" 2>&1 ||
+      fail "on $3: exit $?, $(grep -v '^ *[0-9]*:' "$folder/log" | tail -3)"
+    grep 'calling init.*libtapegrad' "$folder/log" | grep -qF "$libs/$1libtapegrad" ||
+      fail "on $3: $(grep 'calling init.*libtapegrad' "$folder/log"), not from $1"
+  }
+  emulator=$(command -v qemu-x86_64) || echo "install: no qemu-x86_64 here: older processors are not tried"
+  level "" '%[yz]mm' qemu64
+  level glibc-hwcaps/x86-64-v2/ '%[yz]mm' Nehalem
+  level glibc-hwcaps/x86-64-v3/ '%zmm' Haswell
+  [[ -n $(find "$libs/glibc-hwcaps/x86-64-v4" -name 'libtapegrad.so.*') ]] || fail "no library of level x86-64-v4"
+fi
 exit $failures
