@@ -153,9 +153,9 @@ struct ClassOptions {
 };
 /// A loss for each label, 0 for one that does not count. Fills statistics (labels,2), for the backward pass.
 Array cross_entropy_values(const Array& logits, const Index& labels, const ClassOptions& options, Array& statistics);
-/// Adds to dlogits. dy is the losses' gradient, or one number for all.
 /// Refuses a label that is neither ignore_index nor a class.
 void require_labels(const Index& labels, std::size_t classes, std::int64_t ignore_index, const char* op);
+/// Adds to dlogits. dy is the losses' gradient, or one number for all.
 void cross_entropy_backward(const Array& dy, const Array& logits, const Index& labels, const Array& statistics,
                             const ClassOptions& options, Array& dlogits);
 

@@ -138,7 +138,8 @@ Tensor clamp(const Tensor& x, Real low, Real high);
 
 Tensor sum(const Tensor& x, Axes axes = {}, bool keepdim = false);   ///< accurate at any size; 0 of nothing; dx = dy
 Tensor mean(const Tensor& x, Axes axes = {}, bool keepdim = false);  ///< dx = dy / n; NaN of nothing
-/// Variance, sum (x - mean)^2 / (n - correction); dx = 2 dy (x - mean) / (n - correction).
+/// Variance, sum (x - mean)^2 / (n - correction); dx = 2 dy (x - mean) / (n - correction). Not finite unless n is above
+/// the correction.
 Tensor var(const Tensor& x, Axes axes = {}, Real correction = 1, bool keepdim = false);
 /// Largest and smallest element; NaN if there is one. Ties share dy equally. Refuses to reduce nothing.
 Tensor amax(const Tensor& x, Axes axes = {}, bool keepdim = false);
@@ -171,14 +172,15 @@ Index argsort(const Tensor& x, int axis = -1);
 // ---- products -------------------------------------------------------------------------------------------------------
 
 /// Matrix product as NumPy's: (...,M,K) (...,K,N) -> (...,M,N), batch axes broadcast; a 1-D factor is a row on the
-/// left, a column on the right, and its axis is dropped from the result. da = dy b^T, db = a^T dy. A factor may be
-/// transposed first. An inner extent of 0 gives zeros.
+/// left, a column on the right, and its axis is dropped from the result. da = dy b^T, db = a^T dy, summed over batch
+/// axes along which the factor was repeated. A factor may be transposed first. An inner extent of 0 gives zeros.
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
               Transpose transpose_b = Transpose::no);
 /// (B,M,K) (B,K,N) -> (B,M,N): matmul without broadcasting.
 Tensor bmm(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
            Transpose transpose_b = Transpose::no);
-/// x (...,in) times weight (out,in) transposed, plus bias (out) if defined -> (...,out).
+/// x (...,in) times weight (out,in) transposed, plus bias (out) if defined -> (...,out). dx = dy weight; with all axes
+/// but the last as one, dweight = dy^T x and dbias = sum dy.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // ---- convolution ----------------------------------------------------------------------------------------------------
@@ -229,7 +231,8 @@ Tensor triu(const Tensor& x, int diagonal = 0);
 
 /// x at the positions index (1-D) along the axis. dx adds up where a position occurs more than once.
 Tensor index_select(const Tensor& x, int axis, const Index& index);
-/// x with source added at the positions index along the axis: the adjoint of index_select.
+/// x with source added at the positions index along the axis: the adjoint of index_select. dx = dy, dsource = dy at the
+/// positions.
 Tensor index_add(const Tensor& x, int axis, const Index& index, const Tensor& source);
 /// y[i,j,k] = x[i,index[i,j,k],k] for axis 1: index has x's rank, and extents at most x's off the axis. dx adds up
 /// where a place is read more than once.
@@ -242,7 +245,7 @@ Tensor masked_select(const Tensor& x, const Mask& mask);
 Tensor masked_scatter(const Tensor& x, const Mask& mask);
 /// x where the mask (broadcast to x's shape) is false, value where it is true; dx = dy where it is false.
 Tensor masked_fill(const Tensor& x, const Mask& mask, Real value);
-/// x where the mask is true, exactly 0 elsewhere, whatever x is there; mask and x broadcast.
+/// x where the mask is true, exactly 0 elsewhere, whatever x is there; mask and x broadcast. dx is the same of dy.
 Tensor keep_where(const Tensor& x, const Mask& mask);
 /// a where the mask is true, else b; all three broadcast. Gradients where an operand was not chosen are exactly 0.
 Tensor where(const Mask& mask, const Tensor& a, const Tensor& b);
@@ -270,6 +273,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, Real eps = std::numeric_limits<Real>::epsilon());
 
 // ---- attention ------------------------------------------------------------------------------------------------------
+// B batch, H heads, Q queries, K keys, D width of queries and keys, V width of values, T any length.
 // Masks are true where a query may attend to a key; combine them with &&. A query that may attend to nothing gets
 // zeros, and sends back zero gradients.
 
@@ -305,9 +309,9 @@ struct AttentionOptions {
 
 /// softmax(q k^T scale) v for q (B,H,Q,D), k (B,H,K,D), v (B,H,K,V) -> (B,H,Q,V) (Vaswani et al., 2017, equation 1), or
 /// for (B,Q,H*D), (B,K,H*D), (B,K,H*V) -> (B,Q,H*V) when the heads are given. Refuses masks of three axes where H > 1:
-/// (B,Q,K) would be taken for (H,Q,K). One pass, forward and backward, that
-/// holds the scores of a few queries at a time, so memory grows with Q + K, not Q K; keys that no mask lets through are
-/// skipped.
+/// (B,Q,K) would be taken for (H,Q,K). With P the weights, dP = dy v^T and dS = P (dP - sum dP P): dq = dS k scale,
+/// dk = dS^T q scale, dv = P^T dy, and the additive mask's is dS. One pass, forward and backward, that holds the scores
+/// of a few queries at a time, so memory grows with Q + K, not Q K; keys that no mask lets through are skipped.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 /// The weights (B,H,Q,K) that scaled_dot_product_attention averages v with, for drawing or for dropout. Refusals as

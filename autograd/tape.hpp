@@ -178,10 +178,12 @@ class Tape : public Scope {
 
   /// Adds d y / d leaf to `.grad` of every leaf that y depends on. The steps are freed as the pass goes, and the tape
   /// starts again empty, unless `keep`. When anything throws, every `.grad` is as it was; the tape is as it was when
-  /// the call was refused or `keep` given, else empty. create_graph is for `gradient` only.
+  /// the call was refused or `keep` given, else empty. Refuses a y that depends on nothing that requires grad, or is on
+  /// no tape or another one; a y of several elements without a seed; and create_graph, which is for `gradient`.
   void backward(const Tensor& y, const BackwardOptions& options = {});
 
-  /// d y / d x for each x, leaf or not, without touching any `.grad`; zeros where y does not depend on x.
+  /// d y / d x for each x, leaf or not, without touching any `.grad`; zeros where y does not depend on x. Refuses what
+  /// backward does, and an x that does not require grad or was recorded on another tape.
   std::vector<Tensor> gradient(const Tensor& y, const std::vector<Tensor>& xs, const BackwardOptions& options = {});
 
   /// The number of recorded steps, leaves included.

@@ -1,3 +1,4 @@
+/// Adam and AdamW: steps scaled by what each element's gradients have been.
 #pragma once
 
 #include "optim/optimizer.hpp"

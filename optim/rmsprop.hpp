@@ -1,3 +1,4 @@
+/// RMSprop: the gradient divided by a running root mean square.
 #pragma once
 
 #include "optim/optimizer.hpp"

@@ -1,3 +1,4 @@
+/// SGD: steps down the gradient, with momentum if asked for.
 #pragma once
 
 #include "optim/optimizer.hpp"
@@ -19,7 +20,7 @@ struct SGDOptions {
 ///   p -= learning_rate (g + momentum b)       with nesterov; else learning_rate b, which is g without momentum
 class SGD : public Optimizer {
  public:
-  /// Refuses numbers that are negative or not finite.
+  /// Refuses numbers that are not finite, negative ones (but for dampening), and nesterov without what it needs.
   explicit SGD(std::vector<Group> groups, const SGDOptions& options = {});
   explicit SGD(std::vector<Parameter> parameters, const SGDOptions& options = {})
       : SGD(std::vector<Group>{{std::move(parameters)}}, options) {}
