@@ -6,7 +6,7 @@ copyright = author
 extensions = ["myst_parser", "breathe", "sphinx.ext.mathjax"]
 exclude_patterns = ["code", "generated", "Doxyfile"]
 
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 

@@ -116,8 +116,6 @@ class MultiHeadAttention : public Attention {
   KeyValues keys_and_values(const Tensor& keys, const Tensor& values) const;
   Tensor attend_to(const KeyValues& memory, const Tensor& queries, const AttentionOptions& options = {});
 
-  std::size_t heads() const { return heads_; }
-
   Parameter in_proj_weight;  // undefined where the three below are not, and the other way round
   Parameter q_proj_weight;
   Parameter k_proj_weight;
