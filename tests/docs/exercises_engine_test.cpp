@@ -197,8 +197,16 @@ TEST_CASE("10.2: a x + y") {
   check_gradients(f, {column, row});
 }
 
-// 10.3 has no test, since it does not compile: "a rule captures attributes only". At the second order the rule runs on
-// Tensors; a captured array has no step, so nothing that it came from would get its part of the second derivative.
+// The compiler says "a rule captures attributes only". At the second order the rule runs on Tensors; a captured array
+// has no step, so nothing that it came from would get its part of the second derivative.
+TEST_CASE("10.3: what may be captured is what can be copied byte by byte") {
+  const auto with_number = [a = Real(2)](const Real x) { return a * x; };
+  const auto with_array = [a = Array{1, 2}](const Real x) { return a(0) * x; };
+  CHECK(with_number(3) == 6);
+  CHECK(with_array(3) == 3);
+  CHECK(std::is_trivially_copyable_v<decltype(with_number)>);
+  CHECK(!std::is_trivially_copyable_v<decltype(with_array)>);
+}
 // [/10]
 
 // [11]
