@@ -23,7 +23,7 @@ struct Options {
   Settings settings;
   std::string prompt;
   std::size_t length = 500;
-  Sampling sampling{0.8, 20};
+  Sampling sampling;
 };
 
 // ---- beginning ------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ Tokens start_of(const Options& options, const Vocabulary& vocabulary) {
 
 // ---- training -------------------------------------------------------------------------------------------------------
 
-/// The last line that fits, of what the model writes now.
+/// What the model writes now, in one line.
 std::string one_line(Training& training, const Tokens& start, const Options& options, std::uint64_t seed) {
   tapegrad::Rng rng(seed);
   std::string line = training.corpus.vocabulary.text(write(training.net, start, 44, options.sampling, rng));
@@ -82,7 +82,6 @@ bool train(Training& training, const Tokens& start, const Options& options, cons
 // ---- what it shows --------------------------------------------------------------------------------------------------
 
 void show_losses(const Training& training, double unigram, const std::string& out) {
-  training.write_log(out + "/language_model.csv", "validation_loss");
   Numbers at, measured, learnt;  // training losses as means since the last measurement
   for (std::size_t i = 0, first = 0; i < training.step(); ++i) {
     if (std::isnan(training.measured[i])) continue;

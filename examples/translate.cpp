@@ -50,8 +50,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
     throw BadInput(path + (dates ? ": was trained on dates, not on --pairs"
                                  : ": was trained on pairs; give their file by --pairs"));
   }
-  Corpus corpus = dates ? date_corpus(s.seed)
-                        : pair_corpus(options.pairs, {s.first, s.longest, s.min_frequency, s.held_out}, s.seed);
+  Corpus corpus = dates ? date_corpus(s.seed) : pair_corpus(options.pairs, s);
   if (saved && (found.fingerprint != corpus.fingerprint || found.source.list() != corpus.source.list() ||
                 found.target.list() != corpus.target.list())) {
     throw BadInput(path + ": was trained on other pairs than " + options.pairs + " has");
@@ -63,8 +62,8 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
 
 void check(const std::string& to_translate, const std::string& where) {
   examples::require_text(to_translate, where);
-  const std::size_t tokens = characters(to_translate).size();
-  if (tokens > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(tokens));
+  const std::size_t count = examples::decoded(to_translate).size();
+  if (count > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(count));
 }
 
 /// A line with the translation. Says what the net has never seen.
@@ -77,7 +76,7 @@ void show_translation(Translator& net, const Corpus& corpus, const Options& opti
   }
   if (!unknown.empty()) std::cerr << "translate: warning: never seen in training: " + unknown + '\n';
   const Tokens found = translations(net, corpus, {tokens}, options.settings.longest + 1, options.beam)[0];
-  std::cout << joined(found, corpus.by_words ? " " : "") << std::endl;  // somebody may wait for it
+  show(joined(found, corpus.by_words ? " " : ""));
 }
 
 void show_translations(Translator& net, const Corpus& corpus, const Options& options) {
@@ -105,7 +104,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
   Settings& settings = options.settings;
   examples::Files& files = options.files;
   settings.seed = common.seed;
-  files.check(app);
+  files.check(app, options.texts.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--pairs"});
   for (const std::string& text : options.texts) {
     check(text, "--translate");
     if (words(text).empty()) throw BadInput("--translate: nothing to translate in '" + text + "'");

@@ -10,7 +10,7 @@ namespace language_model {
 
 struct Sampling {
   double temperature = 0.8;  // logits are divided by it: 0 takes the likeliest, 1 what the model says
-  std::size_t top_k = 0;     // only so many of the likeliest; 0: all
+  std::size_t top_k = 20;    // only so many of the likeliest; 0: all
 };
 
 /// Draws from softmax(logits / temperature) over the top_k largest of `count` logits.

@@ -76,6 +76,7 @@ inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_
   std::u32string text = examples::decoded(bytes);
   if (text.empty()) throw BadInput(path + ": is empty");
   if (limit > 0 && text.size() > limit) text.resize(limit);
+  if (text.find_first_not_of(text[0]) == text.npos) throw BadInput(path + ": all characters are the same");
   if (text.find(U'\n', text.find_first_not_of(U'\n')) >= text.find_last_not_of(U'\n')) {
     throw BadInput(path + ": has one line only; at least two are needed");
   }
@@ -86,7 +87,6 @@ inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_
   }
   Corpus corpus{Vocabulary(text)};
   corpus.fingerprint = examples::fingerprint(bytes);
-  if (corpus.vocabulary.size() < 2) throw BadInput(path + ": all characters are the same");
   corpus.training = corpus.vocabulary.tokens(text, path);
   const auto split = corpus.training.begin() + static_cast<std::ptrdiff_t>(text.size() * 9 / 10);
   corpus.validation.assign(split, corpus.training.end());

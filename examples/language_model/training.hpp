@@ -1,4 +1,4 @@
-// A training that can be stopped after any step, and gone on with bit for bit.
+// The training of a language model.
 #pragma once
 
 #include "examples/language_model/text.hpp"

@@ -1,4 +1,4 @@
-// Where programs write, and what they refuse.
+// Files of the user's: where programs write, what they read, and what they refuse.
 #pragma once
 
 #include <stdexcept>

@@ -270,15 +270,17 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   const std::size_t save_every = files.save_every > 0 ? files.save_every : interval(training);
   const Interrupt interrupt;
   Progress progress("step", training.steps(), common.quiet, training.step());
+  const auto save = [&] {
+    tapegrad::nn::save_checkpoint(files.save, training.state());
+    training.write_log(common.out + "/" + log, column);
+  };
+  if (training.done() && training.ranks.first()) save();  // for a --save elsewhere
   for (bool stops = training.done(); !stops;) {
     const std::size_t tokens = training.advance(), step = training.step();
     if (training.ranks.first()) after(progress);
     const std::vector<double> interrupts = training.ranks.gather(interrupt.came() ? 1 : 0);
     stops = training.done() || step == files.stop_at || std::count(interrupts.begin(), interrupts.end(), 1) > 0;
-    if (training.ranks.first() && (stops || step % save_every == 0)) {
-      tapegrad::nn::save_checkpoint(files.save, training.state());
-      training.write_log(common.out + "/" + log, column);
-    }
+    if (training.ranks.first() && (stops || step % save_every == 0)) save();
     progress.update(step, {training.losses.back(), training.rate(step - 1), tokens});
   }
   return training.done();

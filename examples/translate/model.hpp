@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "examples/translate/corpus.hpp"
+#include "examples/translate/settings.hpp"
 #include "nn/embedding.hpp"
 #include "nn/init.hpp"
 #include "nn/positional_encoding.hpp"
@@ -50,21 +51,16 @@ inline Batch batch_of(const std::vector<Pair>& pairs, const Corpus& corpus) {
   return {padded(source), padded(input), padded(labels), tokens};
 }
 
-struct ModelSize {
-  std::size_t width, layers, heads;  ///< layers in the encoder, and as many in the decoder
-  double dropout;
-};
-
 /// Pre-norm; the embedding of the target is the map to the scores too (Press and Wolf, 2017).
 class Translator : public nn::Module {
  public:
-  Translator(const ModelSize& size, std::size_t source_words, std::size_t target_words, Rng& rng)
-      : source_embedding(child<nn::Embedding>("source_embedding", source_words, size.width, rng)),
-        target_embedding(child<nn::Embedding>("target_embedding", target_words, size.width, rng)),
-        positions(child<nn::PositionalEncoding>("positions", size.width, size.dropout, rng)),
-        transformer(child<nn::Transformer>("transformer", config(size), rng)),
+  Translator(const Settings& settings, std::size_t source_words, std::size_t target_words, Rng& rng)
+      : source_embedding(child<nn::Embedding>("source_embedding", source_words, settings.width, rng)),
+        target_embedding(child<nn::Embedding>("target_embedding", target_words, settings.width, rng)),
+        positions(child<nn::PositionalEncoding>("positions", settings.width, settings.dropout, rng)),
+        transformer(child<nn::Transformer>("transformer", config(settings), rng)),
         head(child<nn::Linear>("head", target_embedding.weight)),
-        scale_(std::sqrt(static_cast<Real>(size.width))) {
+        scale_(std::sqrt(static_cast<Real>(settings.width))) {
     for (const nn::Embedding* embedding : {&source_embedding, &target_embedding}) {
       nn::init::normal(embedding->weight, rng, 0, 1 / static_cast<double>(scale_));
     }
@@ -95,13 +91,13 @@ class Translator : public nn::Module {
   nn::Linear head;
 
  private:
-  static nn::TransformerConfig config(const ModelSize& size) {
-    return {.width = size.width,
-            .heads = size.heads,
-            .hidden = 4 * size.width,
-            .encoder_layers = size.layers,
-            .decoder_layers = size.layers,
-            .dropout = size.dropout,
+  static nn::TransformerConfig config(const Settings& settings) {
+    return {.width = settings.width,
+            .heads = settings.heads,
+            .hidden = 4 * settings.width,
+            .encoder_layers = settings.layers,
+            .decoder_layers = settings.layers,
+            .dropout = settings.dropout,
             .norm_first = true};
   }
 

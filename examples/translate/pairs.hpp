@@ -8,21 +8,15 @@
 
 #include "examples/support/training.hpp"
 #include "examples/translate/corpus.hpp"
+#include "examples/translate/settings.hpp"
 
 namespace translate {
 
 using examples::BadInput;
 
-struct PairsOptions {
-  std::size_t first = 0;          ///< how many of the file's pairs are used; 0 for all
-  std::size_t longest = 50;       ///< tokens of a side; pairs with more are left out
-  std::size_t min_frequency = 2;  ///< a word that comes less often is unknown
-  double held_out = 10;           ///< percent of the sources, for the test; 0 to test what was trained on
-};
-
 /// The pairs in their order, those with a side too long left out and counted. Refuses, with the line's number, a line
 /// without a tab and an empty side; blank lines are passed over.
-inline std::vector<Pair> read_pairs(const std::string& path, const std::string& content, const PairsOptions& options,
+inline std::vector<Pair> read_pairs(const std::string& path, const std::string& content, const Settings& settings,
                                     std::size_t& left_out) {
   std::istringstream text(content);
   std::vector<Pair> pairs;
@@ -38,15 +32,15 @@ inline std::vector<Pair> read_pairs(const std::string& path, const std::string& 
     Pair pair{words(line.substr(0, tab)), words(line.substr(tab + 1, stop - tab - 1))};
     if (pair.source.empty()) refuse("the source, before the tab, is empty");
     if (pair.target.empty()) refuse("the target, behind the tab, is empty");
-    if (std::max(pair.source.size(), pair.target.size()) > options.longest) {
+    if (std::max(pair.source.size(), pair.target.size()) > settings.longest) {
       ++left_out;
       continue;
     }
     pairs.push_back(std::move(pair));
-    if (pairs.size() == options.first) break;
+    if (pairs.size() == settings.first) break;
   }
   if (pairs.size() < 2) {
-    throw BadInput(path + ": at least 2 pairs of up to " + std::to_string(options.longest) +
+    throw BadInput(path + ": at least 2 pairs of up to " + std::to_string(settings.longest) +
                    " words (--longest) are needed; got " + std::to_string(pairs.size()));
   }
   return pairs;
@@ -67,16 +61,16 @@ inline Vocabulary frequent(const std::vector<Pair>& pairs, Tokens Pair::*side, s
 }
 
 /// The pairs of the file, the held-out sources' apart. A source goes to one side with all its translations.
-inline Corpus pair_corpus(const std::string& path, const PairsOptions& options, std::uint64_t seed) {
+inline Corpus pair_corpus(const std::string& path, const Settings& settings) {
   Corpus corpus;
   const std::string content = examples::read_text(path);
-  const std::vector<Pair> all = read_pairs(path, content, options, corpus.left_out);
+  const std::vector<Pair> all = read_pairs(path, content, settings, corpus.left_out);
   corpus.by_words = true;
   corpus.fingerprint = examples::fingerprint(content);
   std::map<Tokens, bool> is_test;
   for (const Pair& pair : all) is_test.emplace(pair.source, false);
-  const auto wanted = static_cast<std::size_t>(static_cast<double>(is_test.size()) * options.held_out / 100);
-  Rng rng(seed ^ 0x9A125);
+  const auto wanted = static_cast<std::size_t>(static_cast<double>(is_test.size()) * settings.held_out / 100);
+  Rng rng(settings.seed ^ 0x9A125);
   const std::vector<std::int64_t> order = rng.permutation(is_test.size());
   std::size_t i = 0;
   for (auto& [source, test] : is_test) test = static_cast<std::size_t>(order[i++]) < wanted;
@@ -86,18 +80,18 @@ inline Corpus pair_corpus(const std::string& path, const PairsOptions& options, 
   corpus.unseen = wanted > 0;
   if (!corpus.unseen) corpus.test = *known;
   corpus.pairs = known->size();
-  corpus.source = frequent(*known, &Pair::source, options.min_frequency);
-  corpus.target = frequent(*known, &Pair::target, options.min_frequency);
+  corpus.source = frequent(*known, &Pair::source, settings.min_frequency);
+  corpus.target = frequent(*known, &Pair::target, settings.min_frequency);
   for (const auto& [side, vocabulary] : {std::pair("source", &corpus.source), {"target", &corpus.target}}) {
     if (vocabulary->list().size() < 2) {
       throw BadInput(path + ": the " + side + " must have at least 2 words that come " +
-                     std::to_string(options.min_frequency) + " times or more (--min-frequency); got " +
+                     std::to_string(settings.min_frequency) + " times or more (--min-frequency); got " +
                      std::to_string(vocabulary->list().size()));
     }
   }
 
   // All pairs in a random order, then all in another one ...: the order depends on nothing but seed and step.
-  corpus.draw = [known, seed, epoch = std::uint64_t(-1), order = std::vector<std::int64_t>()](
+  corpus.draw = [known, seed = settings.seed, epoch = std::uint64_t(-1), order = std::vector<std::int64_t>()](
                     std::uint64_t step, std::size_t count, Rng&) mutable {
     std::vector<Pair> pairs;
     for (std::uint64_t at = step * count; at < (step + 1) * count; ++at) {

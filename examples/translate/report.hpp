@@ -44,9 +44,9 @@ inline double show_scores(Translator& net, const Corpus& corpus, std::size_t lon
     exact += right;
     table += examples::csv_field(source) + "," + examples::csv_field(target) + "," + examples::csv_field(translation) +
              "," + examples::csv_number(score) + "\n";
-    if (i < 8) show("  " + source + " => " + translation + (right ? "" : "   (wrong: " + target + ")"));
-    if (i >= 8 && !right && ++wrong_shown <= 4)
-      show("  " + source + " => " + translation + "   (wrong: " + target + ")");
+    if (i < 8 || (!right && ++wrong_shown <= 4)) {
+      show("  " + source + " => " + translation + (right ? "" : "   (wrong: " + target + ")"));
+    }
   }
   const auto count = static_cast<double>(found.size());
   const double percent = 100 * static_cast<double>(exact) / count;

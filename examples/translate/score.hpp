@@ -1,4 +1,4 @@
-// How good translations are: BLEU, and how many are right to the last token.
+// How good a translation is: BLEU.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,7 @@ inline Tokens characters(std::string_view text) {
   return tokens;
 }
 
-/// Words in small letters; each of , . ! ? is a word of its own (as D2L prepares its pairs of sentences).
+/// Words in small letters; each of , . ! ? begins a word, so that 3.5 is 3 and .5 (as D2L prepares its pairs).
 inline Tokens words(std::string_view text) {
   Tokens tokens;
   bool inside = false;  // of a word, which the next character goes on with

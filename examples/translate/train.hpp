@@ -21,8 +21,7 @@ class Training : public examples::Training {
       : examples::Training(settings, schedule(settings.steps), all_ranks),
         settings_(settings),
         corpus_(corpus),
-        net({settings.width, settings.layers, settings.heads, settings.dropout}, corpus.source.size(),
-            corpus.target.size(), rng),
+        net(settings, corpus.source.size(), corpus.target.size(), rng),
         optimizer_(net.parameters(), {.learning_rate = settings.learning_rate, .beta2 = 0.98}),
         gradients_(ranks, net) {}
 

@@ -1,4 +1,8 @@
+#include <set>
+
+#include "examples/translate/dates.hpp"
 #include "examples/translate/decode.hpp"
+#include "examples/translate/pairs.hpp"
 #include "examples/translate/score.hpp"
 #include "tests/catch.hpp"
 
@@ -88,4 +92,26 @@ TEST_CASE("BLEU is D2L's", "[translate]") {
   CHECK(score("a a", "a b", 1) == Approx(std::sqrt(0.5)));  // an n-gram counts as often as the reference has it
   CHECK(score("a", "a", 2) == Approx(1));
   CHECK(score("", "a") == 0);
+}
+
+TEST_CASE("no date of the test is trained on, and each form is another", "[translate]") {
+  const Corpus corpus = date_corpus(3);
+  std::set<Tokens> test, drawn;
+  for (const Pair& pair : corpus.test) test.insert(pair.target);
+  CHECK(test.size() == kTestDates);
+  Rng rng(4);
+  for (const Pair& pair : corpus.draw(0, 200'000, rng)) drawn.insert(pair.target);
+  CHECK(drawn.size() > 60'000);
+  for (const Tokens& date : test) REQUIRE(!drawn.contains(date));
+  std::set<std::string> forms;
+  for (std::size_t form = 0; form < kForms; ++form) {
+    forms.insert(written(Date(std::chrono::year(1987) / 11 / 5), form));
+  }
+  CHECK(forms.size() == kForms);
+}
+
+TEST_CASE("texts are prepared as D2L's, and rare words are unknown", "[translate]") {
+  CHECK(words("Où EST-il\u202F? 3.5\u00A0Ça,") == Tokens{"où", "est-il", "?", "3", ".5", "ça", ","});
+  const std::vector<Pair> pairs{{{"a", "b"}, {}}, {{"a"}, {}}};
+  CHECK(frequent(pairs, &Pair::source, 2).ids({"a", "b"}) == Ids{4, Vocabulary::unknown});
 }

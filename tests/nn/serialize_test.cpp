@@ -207,6 +207,7 @@ TEST_CASE("What PyTorch wrote is read") {
   fill(right);
   load_state(net, state, false);
   CHECK(same_bits(state_of(net), state_of(right)));
+  CHECK(net(Tensor{{1, -2, 0.5}}).item() == Real(0.2578125));  // as reference/checkpoint.py has PyTorch's
 }
 
 TEST_CASE("What PyTorch could read is written") {  // reference/checkpoint.py checks the file with PyTorch

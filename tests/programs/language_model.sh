@@ -61,6 +61,11 @@ grep -q "^going on after step $step of" "$folder/other" || fail "the step of the
 extra=$(find "$folder" -name '.*.tmp')
 [[ -z $extra ]] || fail "left behind: $extra"
 
+# A finished training that is saved elsewhere.
+"$program" --resume "$model" --save "$folder/elsewhere" --out "$folder/again" > "$folder/other" 2>&1 ||
+  fail "--resume of a finished one: exit $?, $(cat "$folder/other")"
+cmp "$model" "$folder/elsewhere" || fail "a finished training is not saved elsewhere"
+
 # A text of one's own, with other letters than English.
 "$program" --quick --steps 60 --text "$folder/own" --prompt 'gęś' --out "$folder/own_out" > "$folder/other" \
   2> "$folder/errors" || fail "a text of one's own: exit $?, $(cat "$folder/errors")"
@@ -91,9 +96,13 @@ head -c 30000 "$novel" > "$folder/other_text"
 head -c 100000 "$model" > "$folder/half"
 { head -c 200000 "$model"; printf 'damaged'; tail -c +200008 "$model" | head -c 1000; } > "$folder/cut"
 { printf '\377\377\377\377\377\377\377\377'; tail -c +9 "$model"; } > "$folder/long"
-refuses "--text $folder/empty" "--text $folder/zeros" "--text $folder/line" "--text $folder/short" "--text $folder/same" \
-  "--text $folder/latin" "--text $folder/none" "--text $folder" "--text $model" \
-  "--resume $model --stop-at 400" "--resume $model --steps 500" "--resume $model --seed 1" \
+refused 'is empty' --text "$folder/empty"
+refused 'binary data' --text "$folder/zeros"
+refused 'a context of 32 needs at least 321' --text "$folder/short"
+refused 'all characters are the same' --text "$folder/same"
+refused 'is not UTF-8' --text "$folder/latin"
+refused 'no such file' --text "$folder/none"
+refuses "--text $model" "--resume $model --stop-at 400" "--resume $model --steps 500" "--resume $model --seed 1" \
   "--load $model --text $novel" "--load $model --resume $model" "--load $folder/none" "--resume $folder/none" "--resume $folder" "--resume $novel" "--resume $folder/empty" "--resume $folder/half" \
   "--resume $folder/cut" "--resume $folder/long" "--resume $model --layers 3" "--resume $model --learning-rate 0.1" \
   "--resume $model --text $folder/other_text" "--prompt né" "--heads 3" "--width 0" "--layers 0" "--layers x" \

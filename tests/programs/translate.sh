@@ -113,6 +113,8 @@ steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --resume .
   fail "SIGINT: exit $status and $(cat "$folder/text")"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/signal/translate.safetensors" --quiet --out "$folder/signal" \
   --stop-at $((steps + 10)) > "$folder/text" 2>&1 || fail "--resume after SIGINT: exit $? and $(cat "$folder/text")"
+"$program" "${small[@]}" --steps 100000 --stop-at $((steps + 10)) --out "$folder/no_signal" > /dev/null 2>&1
+cmp "$folder/no_signal/translate_log.csv" "$folder/signal/translate_log.csv" || fail "after SIGINT, the losses are others"
 
 shows_progress --threads 1
 survives_kills 5 translate_log.csv "${small[@]}" --dropout 0.1 --steps 100000

@@ -38,6 +38,7 @@ other = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.Lin
 other.load_state_dict({name: value for name, value in ours.items() if not name.startswith("optimizer.")})
 x = torch.tensor([[1.0, -2.0, 0.5]])
 assert torch.equal(other(x), module(x))
+assert module(x).item() == 0.2578125  # what serialize_test.cpp gets from torch.safetensors
 assert torch.equal(ours["optimizer.0.exp_avg"], torch.full((2, 3), 0.25)), ours
 with safe_open(here / "tapegrad.safetensors", "pt") as file:
     assert file.metadata() == {"note": 'a "b" \\ \n é 😀', "optimizer.0.step": "7"}, file.metadata()
