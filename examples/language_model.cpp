@@ -22,6 +22,7 @@ struct Options {
   examples::Files files;
   Settings settings;
   std::string prompt;
+  int threads = 1;  // others that use the machine make several wait for each other
   std::size_t length = 500;
   Sampling sampling;
 };
@@ -46,7 +47,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
   Corpus corpus = read_corpus(options.text, options.settings.limit, options.settings.context);
   if (saved && (examples::text_of(*saved, "fingerprint") != corpus.fingerprint ||
                 examples::text_of(*saved, "vocabulary") != corpus.vocabulary.text())) {
-    throw BadInput(path + ": was trained on another text than " + options.text);
+    throw BadInput(path + ": was trained on another text than " + options.text + "; give its file by --text");
   }
   return corpus;
 }
@@ -124,8 +125,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
     examples::require_seed(settings, app, common.seed, files.resume);
     common.seed = settings.seed;
   }
-  // Products as small as these take longer on several; and a core has a rank already.
-  if (common.quick || ranks.size() > 1) tapegrad::set_threads(1);
+  tapegrad::set_threads(options.threads);
   const Corpus corpus = corpus_for(options, saved);
   const Tokens start = start_of(options, corpus.vocabulary);
   if (files.load.empty()) files.prepare(common.out, "language_model", ranks);
@@ -148,7 +148,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
   const std::string kept = options.sampling.top_k > 0 ? text("the %zu likeliest", options.sampling.top_k) : "all";
   show(text("\nwritten at temperature %g, of %s characters:\n", options.sampling.temperature, kept.c_str()));
   show(sample(training, start, options, common.seed));
-  if (!done) return show("\n" + examples::stopped(training, files));
+  if (!done) return show("\n" + examples::stopped(training, files, options.text == kShipped ? "" : " --text " + options.text));
   show("\nsaved: " + files.save);
   // What a model of this size reaches in the shipped text; in any other, it must have learnt more than frequencies.
   const double part = options.text != kShipped ? 1 : settings.limit > 0 ? 0.85 : 0.6;
@@ -173,6 +173,9 @@ int main(int argc, char** argv) {
             ->check(examples::not_empty, "");
         examples::add_settings(app, options.settings);
         app.add_option("--prompt", options.prompt, "what the text that it writes begins with")->type_name("TEXT");
+        app.add_option("--threads", options.threads, "to compute with: pays from a width of 256 or so [1]")
+            ->check(examples::within(1, 256))
+            ->type_name("N");
         app.add_option("--length", options.length, "characters that it writes [500]")
             ->check(examples::within(0, 1'000'000))
             ->type_name("N");

@@ -48,7 +48,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
   }
   if (dates != options.pairs.empty()) {
     throw BadInput(path + (dates ? ": was trained on dates, not on --pairs"
-                                 : ": was trained on pairs; give their file by --pairs"));
+                                 : ": was trained on pairs; give their file by --pairs, or a text by --translate"));
   }
   Corpus corpus = dates ? date_corpus(s.seed) : pair_corpus(options.pairs, s);
   if (saved && (found.fingerprint != corpus.fingerprint || found.source.list() != corpus.source.list() ||
@@ -74,7 +74,7 @@ void show_translation(Translator& net, const Corpus& corpus, const Options& opti
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == Vocabulary::unknown) unknown += (unknown.empty() ? "'" : ", '") + tokens[i] + "'";
   }
-  if (!unknown.empty()) std::cerr << "translate: warning: never seen in training: " + unknown + '\n';
+  if (!unknown.empty()) std::cerr << "translate: warning: not in the vocabulary: " + unknown + '\n';
   const Tokens found = translations(net, corpus, {tokens}, options.settings.longest + 1, options.beam)[0];
   show(joined(found, corpus.by_words ? " " : ""));
 }
@@ -142,7 +142,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
     }
     const bool done = examples::train(training, files, common, "translate_log.csv", "", [](auto&) {});
     if (!ranks.first()) return;
-    if (!done) return show(examples::stopped(training, files));
+    if (!done) return show(examples::stopped(training, files, options.pairs.empty() ? "" : " --pairs " + options.pairs));
     show("  " + files.save);
   }
   if (training.step() > 0) show_training(training, common.out);

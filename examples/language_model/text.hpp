@@ -78,7 +78,7 @@ inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_
   if (limit > 0 && text.size() > limit) text.resize(limit);
   if (text.find_first_not_of(text[0]) == text.npos) throw BadInput(path + ": all characters are the same");
   if (text.find(U'\n', text.find_first_not_of(U'\n')) >= text.find_last_not_of(U'\n')) {
-    throw BadInput(path + ": has one line only; at least two are needed");
+    throw BadInput(path + ": has one line only; a text of at least two is needed (fold breaks long lines)");
   }
   const std::size_t least = 10 * context + 1;  // then a tenth holds the context, and the character that comes next
   if (text.size() < least) {

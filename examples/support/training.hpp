@@ -40,7 +40,7 @@ struct Files {
   void add_options(CLI::App& app, const std::string& program) {
     const std::string kept = "the model and its training [the resumed one, or DIR/" + program + ".safetensors]";
     app.add_option("--save", save, kept)->type_name("FILE")->check(not_empty, "");
-    app.add_option("--resume", resume, "goes on with a training that was saved")
+    app.add_option("--resume", resume, "goes on with a saved training, to the end of its steps")
         ->type_name("FILE")
         ->check(not_empty, "");
     app.add_option("--load", load, "uses a saved model without training it further")
@@ -81,6 +81,14 @@ struct Files {
     prepare_output_folder(folder.empty() ? "." : folder.string());
   }
 };
+
+/// Moves what an earlier training saved out of the way of a new one.
+inline void keep_previous(const std::string& save) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(save, none)) return;
+  std::filesystem::rename(save, save + ".previous");
+  show("an earlier training is kept: " + save + ".previous");
+}
 
 /// Removes an earlier run's pictures and tables, which would stand beside this one's log.
 inline void remove_old(const std::string& out, const std::vector<std::string>& names) {
@@ -274,6 +282,7 @@ bool train(auto& training, const Files& files, const Common& common, const std::
     tapegrad::nn::save_checkpoint(files.save, training.state());
     training.write_log(common.out + "/" + log, column);
   };
+  if (training.step() == 0 && training.ranks.first()) keep_previous(files.save);
   if (training.done() && training.ranks.first()) save();  // for a --save elsewhere
   for (bool stops = training.done(); !stops;) {
     const std::size_t tokens = training.advance(), step = training.step();
@@ -286,8 +295,10 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   return training.done();
 }
 
-inline std::string stopped(const Training& training, const Files& files) {
-  return text("stopped after step %zu of %zu; to go on: --resume ", training.step(), training.steps()) + files.save;
+/// `data`: the option and the file that the program needs again.
+inline std::string stopped(const Training& training, const Files& files, const std::string& data) {
+  return text("stopped after step %zu of %zu; to go on:", training.step(), training.steps()) + data + " --resume " +
+         files.save;
 }
 
 }  // namespace examples

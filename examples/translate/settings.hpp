@@ -18,7 +18,7 @@ struct Settings {
     visit("layers", layers, 1, 12, "in the encoder, and as many in the decoder [2]");
     visit("heads", heads, 1, 64, "of attention, dividing the width [4]");
     visit("steps", steps, 1, 10000000,
-          "of training [1500; with --quick 700; with --pairs 30 times all; with both 300]");
+          "of training [1500; with --quick 700; with --pairs 30 times all, from 400 to 20000; with both 300]");
     visit("batch", batch, 1, 4096, "pairs in a step [64; 32 with --quick]");
     visit("learning-rate", learning_rate, 1e-9, 10, "at its highest [0.002; 0.004 with --quick; 0.001 with --pairs]");
     visit("dropout", dropout, 0, 0.9, "in training [0; 0.1 with --pairs]");

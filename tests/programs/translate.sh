@@ -47,7 +47,7 @@ grep -o '\[[0-9][0-9.e,-]*\]' "$folder/out/translate_attention.json" | tr -d '[]
 got=$(printf '3 May 1999\r\n\n1962 MAY 27\n' | "$program" --load "$model" --translate - 2>&1)
 [[ $got == $'1999-05-03\n\n1962-05-27' ]] || fail "--translate -: $got"
 "$program" --load "$model" --translate '3 May 1999 ?é' > "$folder/text" 2> "$folder/errors" || fail "unknown: exit $?"
-[[ $(cat "$folder/errors") == "translate: warning: never seen in training: '?', 'é'" && $(wc -l < "$folder/text") == 1 ]] ||
+[[ $(cat "$folder/errors") == "translate: warning: not in the vocabulary: '?', 'é'" && $(wc -l < "$folder/text") == 1 ]] ||
   fail "unknown: $(cat "$folder/errors")"
 
 # ---- pairs ----
@@ -108,7 +108,7 @@ wait_until test -e "$folder/signal/translate.safetensors" || fail "no checkpoint
 kill -INT $job
 wait $job
 status=$?
-steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --resume .*/\1/p' "$folder/text")
+steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --pairs .* --resume .*/\1/p' "$folder/text")
 [[ $status == 0 && -n $steps && $(wc -l < "$folder/signal/translate_log.csv") == $((steps + 1)) ]] ||
   fail "SIGINT: exit $status and $(cat "$folder/text")"
 "$program" --pairs "$folder/pairs.tsv" --resume "$folder/signal/translate.safetensors" --quiet --out "$folder/signal" \
