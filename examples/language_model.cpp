@@ -17,6 +17,8 @@ namespace {
 const std::string kShipped = EXAMPLE_DATA "/pride_and_prejudice.txt";
 constexpr std::size_t kPieces = 128;  // of the validation part that a measurement looks at; the last one looks at all
 
+const std::vector<std::string> kWritten = {"language_model", "language_model_losses"};
+
 struct Options {
   std::string text = kShipped;
   examples::Files files;
@@ -128,7 +130,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
   tapegrad::set_threads(options.threads);
   const Corpus corpus = corpus_for(options, saved);
   const Tokens start = start_of(options, corpus.vocabulary);
-  if (files.load.empty()) files.prepare(common.out, "language_model", ranks);
+  if (files.load.empty()) files.prepare(common.out, "language_model", options.text, kWritten, ranks);
   Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty() && !ranks.first()) return;
@@ -141,14 +143,15 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
             std::log(static_cast<double>(corpus.vocabulary.size()))));
   show(text("numbers to learn: %zu", training.net.parameter_count()));
   if (saved) show(text("going on after step %zu of ", training.step()) + files.resume);
-  if (ranks.first()) examples::remove_old(common.out, {"language_model_losses"});
+  if (ranks.first()) examples::remove_old(common.out, kWritten);
   const bool done = train(training, start, options, common);
   if (!ranks.first()) return;
   if (done) show_losses(training, unigram, common.out);
   const std::string kept = options.sampling.top_k > 0 ? text("the %zu likeliest", options.sampling.top_k) : "all";
   show(text("\nwritten at temperature %g, of %s characters:\n", options.sampling.temperature, kept.c_str()));
   show(sample(training, start, options, common.seed));
-  if (!done) return show("\n" + examples::stopped(training, files, options.text == kShipped ? "" : " --text " + options.text));
+  if (!done)
+    return show("\n" + examples::stopped(training, files, options.text == kShipped ? "" : " --text " + options.text));
   show("\nsaved: " + files.save);
   // What a model of this size reaches in the shipped text; in any other, it must have learnt more than frequencies.
   const double part = options.text != kShipped ? 1 : settings.limit > 0 ? 0.85 : 0.6;

@@ -12,6 +12,10 @@ using namespace translate;
 
 namespace {
 
+const std::vector<std::string> kWritten = {"translate_log",          "translate_training", "translate_encoder_self",
+                                           "translate_decoder_self", "translate_cross",    "translate_attention",
+                                           "translate_test"};
+
 struct Options {
   std::string pairs;
   examples::Files files;
@@ -25,7 +29,9 @@ struct Options {
 
 Vocabulary vocabulary_of(const State& state, const std::string& name) {
   Tokens list;
-  std::istringstream lines(examples::text_of(state, name));
+  const std::string text = examples::text_of(state, name);
+  examples::require_text(text, name + " of the checkpoint");
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) list.push_back(line);
   return Vocabulary(list);
 }
@@ -62,6 +68,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
 
 void check(const std::string& to_translate, const std::string& where) {
   examples::require_text(to_translate, where);
+  if (to_translate.find_first_of("\n\f") != std::string::npos) throw BadInput(where + ": must be one line");
   const std::size_t count = examples::decoded(to_translate).size();
   if (count > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(count));
 }
@@ -79,6 +86,15 @@ void show_translation(Translator& net, const Corpus& corpus, const Options& opti
   show(joined(found, corpus.by_words ? " " : ""));
 }
 
+/// Takes a line from the standard input, but for more than check() lets through: a line may be endless. False at the
+/// end.
+bool next_line(std::string& line) {
+  line.clear();
+  for (char c = 0; line.size() <= 4000 && std::cin.get(c) && c != '\n';) line += c;
+  if (std::ferror(stdin) != 0) throw BadInput("--translate -: the standard input cannot be read");
+  return std::cin.good() || !line.empty();
+}
+
 void show_translations(Translator& net, const Corpus& corpus, const Options& options) {
   for (const std::string& text : options.texts) {
     if (text != "-") {
@@ -86,7 +102,7 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
       continue;
     }
     std::string line;
-    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+    for (std::size_t number = 1; next_line(line); ++number) {
       if (line.ends_with('\r')) line.pop_back();
       check(line, "--translate -, line " + std::to_string(number));
       if (words(line).empty()) {
@@ -121,7 +137,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
   const Corpus corpus = corpus_for(options, saved);
   if (settings.steps == 0) settings.steps = std::clamp<std::size_t>(30 * corpus.pairs / settings.batch, 400, 20000);
   const bool only_translates = !files.load.empty() && !options.texts.empty();
-  if (!only_translates) files.prepare(common.out, "translate", ranks);
+  if (!only_translates) files.prepare(common.out, "translate", options.pairs, kWritten, ranks);
   Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty() && !ranks.first()) return;
@@ -136,13 +152,11 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
             corpus.by_words ? "words" : "characters"));
   if (files.load.empty()) {
     if (saved) show(text("going on after step %zu of ", training.step()) + files.resume);
-    if (ranks.first()) {
-      examples::remove_old(common.out, {"translate_training", "translate_encoder_self", "translate_decoder_self",
-                                        "translate_cross", "translate_attention", "translate_test"});
-    }
+    if (ranks.first()) examples::remove_old(common.out, kWritten);
     const bool done = examples::train(training, files, common, "translate_log.csv", "", [](auto&) {});
     if (!ranks.first()) return;
-    if (!done) return show(examples::stopped(training, files, options.pairs.empty() ? "" : " --pairs " + options.pairs));
+    if (!done)
+      return show(examples::stopped(training, files, options.pairs.empty() ? "" : " --pairs " + options.pairs));
     show("  " + files.save);
   }
   if (training.step() > 0) show_training(training, common.out);

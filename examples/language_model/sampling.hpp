@@ -2,6 +2,7 @@
 #pragma once
 
 #include <numeric>
+#include <stdexcept>
 
 #include "examples/language_model/text.hpp"
 #include "nn/language_model.hpp"
@@ -15,6 +16,9 @@ struct Sampling {
 
 /// Draws from softmax(logits / temperature) over the top_k largest of `count` logits.
 inline std::int64_t sample(const tapegrad::Real* logits, std::size_t count, const Sampling& how, tapegrad::Rng& rng) {
+  if (!std::all_of(logits, logits + count, [](tapegrad::Real logit) { return std::isfinite(logit); })) {
+    throw std::runtime_error("the net's scores of characters are not finite");
+  }
   Tokens order(count);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return logits[a] > logits[b]; });

@@ -16,13 +16,7 @@ void prepare_output_folder(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (error) throw BadInput("cannot create the output folder " + folder + ": " + error.message());
   if (!std::filesystem::is_directory(folder)) throw BadInput("the output folder " + folder + " is not a folder");
-  const std::string probe = folder + "/.probe." + std::to_string(getpid());
-  try {
-    write_file(probe, "");
-  } catch (const std::runtime_error&) {
-    throw BadInput("cannot write to the output folder " + folder);
-  }
-  unlink(probe.c_str());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) throw BadInput("cannot write to the output folder " + folder);
 }
 
 std::string read_text(const std::string& path) {
@@ -35,8 +29,13 @@ std::string read_text(const std::string& path) {
   if (!fs::is_regular_file(status)) throw BadInput(path + ": is not a plain file");  // a pipe or device may never end
   if (fs::file_size(path, error) > 100'000'000) throw BadInput(path + ": is larger than 100 MB");
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) throw BadInput(path + ": cannot be read");
+  std::string text;
+  try {
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  } catch (const std::ios_base::failure&) {
+    in.close();
+  }
+  if (!in.is_open()) throw BadInput(path + ": cannot be read");
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -70,7 +70,7 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
       std::cout << app.help();
-      return std::cout.flush() ? 0 : 1;
+      return std::cout.flush() ? 0 : fail(1, name, "cannot write to the standard output");
     } catch (const CLI::ParseError& error) {
       return fail(2, name, std::string(error.what()) + " (--help shows the options)");
     }

@@ -2,6 +2,7 @@
 // the first alone reads and writes files.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <limits>
 
@@ -30,6 +31,8 @@ inline std::string text_of(const tapegrad::State& state, const std::string& name
 }
 
 // ---- files ----------------------------------------------------------------------------------------------------------
+
+constexpr std::array kEndings{".svg", ".png", ".csv", ".json"};  // of pictures and tables
 
 /// Where a training comes from, and goes to.
 struct Files {
@@ -66,19 +69,32 @@ struct Files {
   /// The checkpoint to begin with, or empty.
   const std::string& saved() const { return load.empty() ? resume : load; }
 
-  /// Makes sure, before the work starts, that the output folder and `save` can be written.
-  void prepare(const std::string& out, const std::string& program, const tapegrad::Ranks& ranks) {
+  /// Makes sure, before the work starts, that the output folder and `save` can be written, and that nothing which is
+  /// written there (`own` names, with any of kEndings) is `data`, which is read, or a checkpoint.
+  void prepare(const std::string& out, const std::string& program, const std::string& data,
+               const std::vector<std::string>& own, const tapegrad::Ranks& ranks) {
     namespace fs = std::filesystem;
     if (!ranks.first()) return;
     prepare_output_folder(out);
     if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
     std::error_code error;
     const fs::file_status status = fs::status(save, error);
-    if (!fs::path(save).has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
+    const fs::path file = fs::weakly_canonical(save, error);
+    if (error || !file.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
       throw BadInput("--save needs a plain file; got " + save);
     }
-    const fs::path folder = fs::path(save).parent_path();
-    prepare_output_folder(folder.empty() ? "." : folder.string());
+    if (file.filename().string().size() > 200) throw BadInput("--save: the file's name is too long");
+    prepare_output_folder(file.parent_path());
+    if (!data.empty() && fs::weakly_canonical(data) == file) throw BadInput(data + ": would be replaced by --save");
+    for (const std::string& name : own) {
+      for (const char* ending : kEndings) {
+        const fs::path written = fs::weakly_canonical(out + "/" + name + ending);
+        for (const std::string& path : {data, resume, save}) {
+          if (path.empty() || fs::weakly_canonical(path) != written) continue;
+          throw BadInput(path + ": has the name of a file that " + program + " writes");
+        }
+      }
+    }
   }
 };
 
@@ -93,9 +109,9 @@ inline void keep_previous(const std::string& save) {
 /// Removes an earlier run's pictures and tables, which would stand beside this one's log.
 inline void remove_old(const std::string& out, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    for (const char* end : {".svg", ".png", ".csv", ".json"}) {
+    for (const char* ending : kEndings) {
       std::error_code none;
-      std::filesystem::remove(out + "/" + name + end, none);
+      std::filesystem::remove(out + "/" + name + ending, none);
     }
   }
 }
@@ -119,6 +135,15 @@ auto reading(const std::string& path, auto&& work) {
   }
 }
 
+/// Refuses, for `who`, arrays with NaN or infinities, but for measurements that were not made.
+inline void require_finite(const tapegrad::State& state, const std::string& who) {
+  for (const auto& [name, array] : state.arrays) {
+    const bool finite = std::all_of(array.begin(), array.end(), [](auto x) { return std::isfinite(x); });
+    tapegrad::require(finite || name == "log.measured", who,
+                      "all numbers must be finite, and not so in " + tapegrad::in_quotes(name));
+  }
+}
+
 /// What the checkpoint at `path` holds, with `settings` taken from it. Throws BadInput for one that is damaged, of
 /// another program, of other settings than the command line's, or with numbers that are not finite or not of one
 /// training.
@@ -131,11 +156,7 @@ inline tapegrad::State read_checkpoint(const Files& files, const std::string& pr
         ranks, ranks.first() ? tapegrad::nn::load_checkpoint(path) : tapegrad::State());
     require(text_of(state, "program") == program, program, "the file must be one that " + program + " has saved");
     load_settings(settings, state.take("settings."), app, path);
-    for (const auto& [name, array] : state.arrays) {
-      const bool finite = std::all_of(array.begin(), array.end(), [](auto x) { return std::isfinite(x); });
-      require(finite || name == "log.measured", program,
-              "all numbers must be finite, and not so in " + in_quotes(name));
-    }
+    require_finite(state, program);
     const tapegrad::Array* losses = state.find("log.loss");
     require(losses != nullptr && losses->dimension() == 1 && losses->size() <= settings.steps, program,
             "there must be a loss for each step so far, of " + std::to_string(settings.steps) + " at most");
@@ -279,7 +300,9 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   const Interrupt interrupt;
   Progress progress("step", training.steps(), common.quiet, training.step());
   const auto save = [&] {
-    tapegrad::nn::save_checkpoint(files.save, training.state());
+    const tapegrad::State state = training.state();
+    require_finite(state, text("step %zu", training.step()));
+    tapegrad::nn::save_checkpoint(files.save, state);
     training.write_log(common.out + "/" + log, column);
   };
   if (training.step() == 0 && training.ranks.first()) keep_previous(files.save);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "examples/translate/model.hpp"
 
@@ -35,6 +37,10 @@ class Writer {
 
 /// The scores (B,words) without the tokens that no translation has: padding and the start.
 inline Tensor of_words(const Tensor& scores) {
+  const Array& all = scores.value();
+  if (!std::all_of(all.begin(), all.end(), [](Real score) { return std::isfinite(score); })) {
+    throw std::runtime_error("the net's scores of words are not finite");
+  }
   Array never = empty_array({scores.extent(1)});
   std::fill_n(never.data(), never.size(), Real(0));
   for (const std::int64_t token : {Vocabulary::padding, Vocabulary::start}) {

@@ -30,6 +30,12 @@ TEST_CASE("top-k leaves the likeliest, with the probabilities that they have amo
   CHECK(drawn({1, 1})[4] == 10000);
 }
 
+TEST_CASE("nothing is drawn by scores that are not finite", "[language_model]") {
+  const tapegrad::Real logits[] = {0, std::numeric_limits<tapegrad::Real>::quiet_NaN(), 1};
+  tapegrad::Rng rng(1);
+  CHECK_THROWS_AS(sample(logits, 3, {0, 0}, rng), std::runtime_error);
+}
+
 TEST_CASE("without top-k all are drawn, and at temperature 0 the likeliest", "[language_model]") {
   const std::vector<int> all = drawn({1000, 0});
   CHECK(*std::min_element(all.begin(), all.end()) > 1800);

@@ -94,6 +94,10 @@ TEST_CASE("BLEU is D2L's", "[translate]") {
   CHECK(score("", "a") == 0);
 }
 
+TEST_CASE("scores that are not finite are no translation", "[translate]") {
+  CHECK_THROWS_AS(of_words(Tensor{{0, 1, 2, 3, std::numeric_limits<Real>::infinity()}}), std::runtime_error);
+}
+
 TEST_CASE("no date of the test is trained on, and each form is another", "[translate]") {
   const Corpus corpus = date_corpus(3);
   std::set<Tokens> test, drawn;

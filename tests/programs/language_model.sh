@@ -66,6 +66,10 @@ extra=$(find "$folder" -name '.*.tmp')
   fail "--resume of a finished one: exit $?, $(cat "$folder/other")"
 cmp "$model" "$folder/elsewhere" || fail "a finished training is not saved elsewhere"
 
+# A new training keeps the earlier one's model.
+"$program" --quick --stop-at 2 --save "$folder/elsewhere" --out "$folder/again" > "$folder/other" 2>&1
+cmp "$model" "$folder/elsewhere.previous" || fail "the earlier model is lost: $(cat "$folder/other")"
+
 # A text of one's own, with other letters than English.
 "$program" --quick --steps 60 --text "$folder/own" --prompt 'gęś' --out "$folder/own_out" > "$folder/other" \
   2> "$folder/errors" || fail "a text of one's own: exit $?, $(cat "$folder/errors")"
@@ -85,6 +89,7 @@ status=$?
 : > "$folder/empty"
 head -c 3000 /dev/zero > "$folder/zeros"
 { echo; yes 'One line is not enough.' | head -c 20000 | tr '\n' ' '; echo; } > "$folder/line"
+refused 'would be replaced by --save' --text "$folder/own" --save "$folder/own"
 refused 'has one line only' --text "$folder/line"
 refused 'name is empty' --text ''
 refused "language_model: $folder: is a folder" --text "$folder"
