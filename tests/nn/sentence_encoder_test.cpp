@@ -109,6 +109,9 @@ TEST_CASE("SentenceEncoder's embeddings are PyTorch's", "[sentence_encoder]") {
   CHECK(tiny(std::vector<std::string>{}).shape() == Shape{0, 32});
   check_refused([&] { tiny(texts(), 0); }, "the batch must be positive");
   check_refused([&] { tiny(std::vector<std::string>{"a", "b\xff"}); }, "must be UTF-8; got byte 1");
+}
+
+TEST_CASE("all-MiniLM-L6-v2's embeddings are PyTorch's", "[minilm]") {
   if (!sentences::has_minilm()) return;
   SentenceEncoder encoder(sentences::kMiniLM);
   CHECK(encoder.longest() == 256);
@@ -119,6 +122,9 @@ TEST_CASE("SentenceEncoder's embeddings are PyTorch's", "[sentence_encoder]") {
 TEST_CASE("Fine-tuning a SentenceEncoder replays PyTorch's", "[sentence_encoder]") {
   SentenceEncoder tiny(sentences::kTiny);
   CHECK(replay(tiny, "tiny_bert.json", 1e-4, spoken()) < (kDouble ? 1e-7 : 1e-4));
+}
+
+TEST_CASE("Fine-tuning all-MiniLM-L6-v2 replays PyTorch's", "[minilm]") {
   if (!sentences::has_minilm()) return;
   SentenceEncoder encoder(sentences::kMiniLM);
   CHECK(replay(encoder, "minilm.json", 2e-5, spoken()) < 1e-4);
