@@ -165,13 +165,13 @@ TEST_CASE("gelu_tanh's slope is 0 or 1 where cubes overflow") {
   check_close(gradient_of(gelu_tanh, x), Tensor{0, 0, 1, 1});
 }
 
-TEST_CASE("gelu is within 7 units of the last place of the exact one, in its tail too") {
+TEST_CASE("gelu is within 5 units of the last place of the exact one, and within 6 in its tail") {
   constexpr std::size_t kCount = 40001;  // no multiple of a batch
   Array x = empty_array(Shape{kCount});
   for (std::size_t i = 0; i < kCount; ++i) x.data()[i] = static_cast<Real>(-12 + 24.0 * i / (kCount - 1));
   const Array y = gelu(Tensor(Array(x))).value();
   const Array slopes = gradient_of(Unary(gelu), Tensor(Array(x))).value();
-  double worst = 0, worst_slope = 0;
+  double worst = 0, worst_in_tail = 0, worst_slope = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     const double v = x.data()[i];
     const double exact = v * cdf(v);
@@ -180,10 +180,12 @@ TEST_CASE("gelu is within 7 units of the last place of the exact one, in its tai
       const auto real = static_cast<Real>(std::abs(at));
       return static_cast<double>(std::nextafter(real, kInf) - real);
     };
-    worst = std::max(worst, std::abs(y.data()[i] - exact) / unit(exact));
+    double& of_part = v < -4 ? worst_in_tail : worst;
+    of_part = std::max(of_part, std::abs(y.data()[i] - exact) / unit(exact));
     worst_slope = std::max(worst_slope, std::abs(slopes.data()[i] - slope) / unit(1));
   }
-  CHECK(worst <= (kDouble ? 40 : 7));  // double rounds the square, which e magnifies
+  CHECK(worst <= 5);
+  CHECK(worst_in_tail <= (kDouble ? 40 : 6));  // double rounds the square, which e magnifies
   CHECK(worst_slope <= 4);
 }
 
