@@ -55,9 +55,9 @@ double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm)
     }
   }
   if (!std::isfinite(norm) || norm <= max_norm) return norm;
-  const double ratio = norm / max_norm;
+  const double factor = max_norm / norm;
   for (Parameter& parameter : once) {
-    for (Real& g : parameter.mutable_grad().storage()) g = static_cast<Real>(g / ratio);
+    for (Real& g : parameter.mutable_grad().storage()) g = static_cast<Real>(g * factor);
   }
   return norm;
 }
