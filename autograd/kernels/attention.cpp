@@ -6,6 +6,7 @@
 #endif
 
 #include "autograd/kernels.hpp"
+#include "autograd/kernels/blas_section.hpp"
 #include "autograd/simd.hpp"
 
 namespace TAPEGRAD {
@@ -134,6 +135,7 @@ void for_each_head(const AttentionLayout& layout, std::size_t workspace, bool in
 #else
     Real* own = room.data();
 #endif
+    const BlasSection section;
     const auto head = static_cast<std::size_t>(i);
     f(head / layout.heads, head % layout.heads, own);
   }

@@ -1,15 +1,15 @@
 #include <cblas.h>
 #ifdef TAPEGRAD_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
-#include <csignal>
 #endif
 
+#include <bit>
 #include <limits>
 
 #include "autograd/kernels.hpp"
+#include "autograd/kernels/blas_section.hpp"
 #include "autograd/kernels/parallel.hpp"
 #include "autograd/simd.hpp"
-#include "autograd/threads.hpp"
 
 namespace TAPEGRAD {
 namespace {
@@ -52,53 +52,21 @@ void small_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_str
 // From this many multiply-adds on, threads gain more than they cost.
 constexpr std::size_t kParallelWork = 1 << 22;
 
-/// While it lives, the BLAS uses one thread when called from this thread.
-class OneBlasThread {
- public:
-  OneBlasThread() : threads_(threads()) {
-#ifdef _OPENMP
-    omp_set_num_threads(1);  // a BLAS on OpenMP takes as many as OpenMP would
-#endif
-#ifdef OPENBLAS_VERSION
-    static const bool once = (openblas_set_num_threads(1), true);  // one with threads of its own is told for good
-    (void)once;
-#endif
-  }
-  ~OneBlasThread() {
-#ifdef _OPENMP
-    omp_set_num_threads(threads_);
-#endif
-  }
-  OneBlasThread(const OneBlasThread&) = delete;
-
- private:
-  [[maybe_unused]] int threads_;
-};
+/// How many pieces to cut an axis into: a power of 2, so that it suits most numbers of cores. Shorter ones than these
+/// would cost one core some percent, since each product packs the other operand anew.
+std::size_t pieces_of(std::size_t extent) {
+  if (extent < 512) return 1;
+  return std::clamp<std::size_t>(std::bit_floor(extent / 512), 2, 32);
+}
 
 #ifdef TAPEGRAD_ONEDNN
-// oneDNN chooses its instructions at run time, and from about this many multiply-adds on they outweigh its call's cost.
-constexpr std::size_t kOneDnnWork = 1 << 18;
-
-/// While it lives, no signal interrupts this thread. Inside oneDNN's products the stack pointer points into the heap,
-/// where a signal handler's frame would overwrite what lies there (mended in its 3.11.2; oneDNN's issue 4845).
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
+// From this many multiply-adds on, oneDNN's products outweigh its call's cost. It chooses its instructions at run time,
+// also on processors that are newer than the BLAS, which may then run eight times slower.
+constexpr std::size_t kOneDnnWork = 1 << 12;
 
 /// Whether oneDNN did it.
 bool onednn_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
                  Real beta) {
-  const NoSignals no_signals;
   const auto letter = [](const Matrix& x) { return x.transpose == Transpose::yes ? 'T' : 'N'; };
   const auto as_dim = [](std::size_t extent) { return static_cast<dnnl_dim_t>(extent); };
   return dnnl_sgemm(letter(a), letter(b), as_dim(size.m), as_dim(size.n), as_dim(size.k), alpha, a.data,
@@ -109,7 +77,8 @@ bool onednn_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_st
 /// One call of a library, which may not use threads of its own: its results would depend on their number.
 void blas_gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, const GemmSize& size, Real alpha,
                bool add) {
-  const OneBlasThread one_thread;
+  const BlasSection section;
+  BlasSection::enter();
   const Real beta = add ? 1 : 0;
 #ifdef TAPEGRAD_ONEDNN
   if (size.m * size.n * size.k >= kOneDnnWork && onednn_gemm(a, b, out, out_stride, size, alpha, beta)) return;
@@ -149,15 +118,20 @@ void gemm(const Matrix& a, const Matrix& b, Real* out, std::size_t out_stride, c
     require(extent <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "matmul",
             "an extent must be one that the BLAS can count", extent);
   }
-  // Rows go to the BLAS in blocks that depend on the shape alone, so that the numbers are the same for any number of
-  // threads.
-  const std::size_t blocks = m * n * k < kParallelWork ? 1 : std::clamp<std::size_t>(m / 256, 1, 32);
-  const std::size_t rows = (m / blocks + 63) / 64 * 64;
-  const std::size_t a_step = a.transpose == Transpose::yes ? 1 : a.stride;
-  parallel_for((m + rows - 1) / rows, blocks > 1, [&](std::size_t block) {
-    const std::size_t first = block * rows;
-    blas_gemm({a.data + first * a_step, a.stride, a.transpose}, b, out + first * out_stride, out_stride,
-              {std::min(rows, m - first), n, k}, alpha, add);
+  // The longer axis goes to the BLAS in pieces that depend on the shape alone, so that the numbers are the same for any
+  // number of threads.
+  const bool by_rows = m >= n;
+  const std::size_t extent = by_rows ? m : n;
+  const std::size_t pieces = m * n * k < kParallelWork ? 1 : pieces_of(extent);
+  const std::size_t piece = (extent / pieces + 63) / 64 * 64;
+  const std::size_t a_step = by_rows ? (a.transpose == Transpose::yes ? 1 : a.stride) : 0;
+  const std::size_t b_step = by_rows ? 0 : (b.transpose == Transpose::yes ? b.stride : 1);
+  parallel_for((extent + piece - 1) / piece, pieces > 1, [&](std::size_t i) {
+    const std::size_t first = i * piece;
+    const std::size_t length = std::min(piece, extent - first);
+    blas_gemm({a.data + first * a_step, a.stride, a.transpose}, {b.data + first * b_step, b.stride, b.transpose},
+              out + first * (by_rows ? out_stride : 1), out_stride, {by_rows ? length : m, by_rows ? n : length, k},
+              alpha, add);
   });
 }
 
@@ -215,6 +189,7 @@ void Product::fill(Array& out, bool add) const {
     return;
   }
 
+  const BlasSection section;
   if (a_has_all && fb.batch == batch && out_batch == batch) {
     parallel_for(batches, m * n * k < kParallelWork && batches * m * n * k >= kParallelWork, [&](std::size_t i) {
       multiply(a->data() + i * fa.rows * fa.columns, b->data() + i * fb.rows * fb.columns, out.data() + i * m * n, m, k,

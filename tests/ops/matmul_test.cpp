@@ -40,7 +40,8 @@ Shape maybe_swapped(Shape shape, Transpose t) {
 
 TEST_CASE("products of matrices of all kinds of sizes, transposed or not") {
   Rng rng(1);
-  const std::size_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {5, 7, 1}, {1, 9, 6}, {3, 1, 3}, {17, 33, 1}, {40, 50, 30}};
+  const std::size_t sizes[][3] = {{1, 1, 1}, {2, 3, 4},   {5, 7, 1},    {1, 9, 6},     {3, 1, 3},
+                                  {9, 9, 9}, {17, 33, 1}, {40, 50, 30}, {700, 90, 80}, {80, 90, 700}};
   for (const auto& [m, k, n] : sizes) {
     for (Transpose ta : {no, yes}) {
       for (Transpose tb : {no, yes}) {
