@@ -11,15 +11,6 @@
 #include <unordered_set>
 
 namespace TAPEGRAD {
-namespace {
-
-const std::string& text_of(const State& state, const std::string& name) {
-  const auto found = state.texts.find(name);
-  if (found == state.texts.end()) refuse("State", "a text is missing", in_quotes(name));
-  return found->second;
-}
-
-}  // namespace
 
 void State::add(const std::string& prefix, State other) {
   std::unordered_set<std::string> taken;
@@ -55,6 +46,12 @@ const Array* State::find(std::string_view name) const {
   return found == arrays.end() ? nullptr : &found->second;
 }
 
+const std::string& State::text(const std::string& name) const {
+  const auto found = texts.find(name);
+  if (found == texts.end()) refuse("State", "a text is missing", in_quotes(name));
+  return found->second;
+}
+
 void State::set_number(const std::string& name, double number) {
   require(std::isfinite(number), "State", "a number must be finite: " + in_quotes(name), number);
   std::ostringstream text;
@@ -66,22 +63,22 @@ void State::set_number(const std::string& name, double number) {
 void State::set_count(const std::string& name, std::uint64_t count) { texts[name] = std::to_string(count); }
 
 double State::number(const std::string& name) const {
-  std::istringstream text(text_of(*this, name));
-  text.imbue(std::locale::classic());
+  std::istringstream in(text(name));
+  in.imbue(std::locale::classic());
   double number = 0;
-  text >> number;
-  const bool whole = !text.fail() && text.peek() == std::istringstream::traits_type::eof();
+  in >> number;
+  const bool whole = !in.fail() && in.peek() == std::istringstream::traits_type::eof();
   require(whole && std::isfinite(number), "State", "a text must be a finite number: " + in_quotes(name),
-          in_quotes(text_of(*this, name)));
+          in_quotes(text(name)));
   return number;
 }
 
 std::uint64_t State::count(const std::string& name) const {
-  const std::string& text = text_of(*this, name);
+  const std::string& digits = text(name);
   std::uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  require(error == std::errc() && end == text.data() + text.size(), "State",
-          "a text must be a count: " + in_quotes(name), in_quotes(text));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  require(error == std::errc() && end == digits.data() + digits.size(), "State",
+          "a text must be a count: " + in_quotes(name), in_quotes(digits));
   return count;
 }
 

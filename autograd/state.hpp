@@ -26,6 +26,9 @@ struct State {
   /// The array of that name, or null.
   const Array* find(std::string_view name) const;
 
+  /// The text of that name. Refuses one that is not there.
+  const std::string& text(const std::string& name) const;
+
   /// Texts that hold numbers, exactly. Reading refuses a name that is not there and a text that is not such a number.
   void set_number(const std::string& name, double number);
   void set_count(const std::string& name, std::uint64_t count);

@@ -32,7 +32,7 @@ struct Options {
 // ---- beginning ------------------------------------------------------------------------------------------------------
 
 Vocabulary vocabulary_of(const State& state, const std::string& path) {
-  const std::string text = examples::text_of(state, "vocabulary");
+  const std::string& text = state.text("vocabulary");
   examples::require_text(text, path + ": its vocabulary");
   return Vocabulary(examples::decoded(text));
 }
@@ -47,8 +47,8 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
     if (!options.files.load.empty()) return Corpus{vocabulary};
   }
   Corpus corpus = read_corpus(options.text, options.settings.limit, options.settings.context);
-  if (saved && (examples::text_of(*saved, "fingerprint") != corpus.fingerprint ||
-                examples::text_of(*saved, "vocabulary") != corpus.vocabulary.text())) {
+  if (saved &&
+      (saved->text("fingerprint") != corpus.fingerprint || saved->text("vocabulary") != corpus.vocabulary.text())) {
     throw BadInput(path + ": was trained on another text than " + options.text + "; give its file by --text");
   }
   return corpus;
@@ -128,7 +128,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
     common.seed = settings.seed;
   }
   tapegrad::set_threads(options.threads);
-  const Corpus corpus = corpus_for(options, saved);
+  const Corpus corpus = examples::reading(files.saved(), [&] { return corpus_for(options, saved); });
   const Tokens start = start_of(options, corpus.vocabulary);
   if (files.load.empty()) files.prepare(common.out, "language_model", options.text, kWritten, ranks);
   Training training(settings, corpus, ranks);

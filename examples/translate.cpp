@@ -29,7 +29,7 @@ struct Options {
 
 Vocabulary vocabulary_of(const State& state, const std::string& name) {
   Tokens list;
-  const std::string text = examples::text_of(state, name);
+  const std::string& text = state.text(name);
   examples::require_text(text, name + " of the checkpoint");
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) list.push_back(line);
@@ -46,7 +46,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
   if (saved) {
     found.source = vocabulary_of(*saved, "source_words");
     found.target = vocabulary_of(*saved, "target_words");
-    found.fingerprint = examples::text_of(*saved, "fingerprint");
+    found.fingerprint = saved->text("fingerprint");
     examples::require_parameters(path, *saved, s.parameters(found.source.size(), found.target.size()));
     dates = found.fingerprint == "dates";
     found.by_words = !dates;
@@ -134,7 +134,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
     saved = examples::read_checkpoint(files, "translate", settings, app, ranks);
     examples::require_seed(settings, app, common.seed, files.saved());
   }
-  const Corpus corpus = corpus_for(options, saved);
+  const Corpus corpus = examples::reading(files.saved(), [&] { return corpus_for(options, saved); });
   if (settings.steps == 0) settings.steps = std::clamp<std::size_t>(30 * corpus.pairs / settings.batch, 400, 20000);
   const bool only_translates = !files.load.empty() && !options.texts.empty();
   if (!only_translates) files.prepare(common.out, "translate", options.pairs, kWritten, ranks);

@@ -76,9 +76,7 @@ State state_of(const Rng& rng) {
 }
 
 void load_state(Rng& rng, const State& state) {
-  const auto found = state.texts.find("xoshiro256++");
-  require(found != state.texts.end(), "load_state", "a generator's state must have a text xoshiro256++");
-  const std::string& text = found->second;
+  const std::string& text = state.text("xoshiro256++");
   const bool right = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
   require(right, "load_state", "a generator's state must be 64 hexadecimal digits", in_quotes(text));
   std::uint64_t words[4] = {};

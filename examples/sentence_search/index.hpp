@@ -96,12 +96,10 @@ inline void save_index(const Index& index, SentenceEncoder& encoder, const std::
 inline Index load_index(SentenceEncoder& encoder, const std::string& path) {
   return examples::reading(path, [&] {
     State state = tapegrad::nn::load_checkpoint(path);
-    if (examples::text_of(state, "program") != "sentence_search" || !state.texts.contains("lines")) {
+    if (state.texts["program"] != "sentence_search" || !state.texts.contains("lines")) {
       throw BadInput(path + ": must be an index that sentence_search has saved");
     }
-    if (examples::text_of(state, "model") != fingerprint(encoder)) {
-      throw BadInput(path + ": is an index of another model");
-    }
+    if (state.text("model") != fingerprint(encoder)) throw BadInput(path + ": is an index of another model");
     Index index;
     index.content = std::move(state.texts["lines"]);
     index.lines = lines_of(index.content);

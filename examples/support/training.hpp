@@ -24,12 +24,6 @@ inline std::string fingerprint(std::string_view text) {
   return std::to_string(hash);
 }
 
-/// A text of a checkpoint, or an empty one.
-inline std::string text_of(const tapegrad::State& state, const std::string& name) {
-  const auto found = state.texts.find(name);
-  return found == state.texts.end() ? "" : found->second;
-}
-
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 constexpr std::array kEndings{".svg", ".png", ".csv", ".json"};  // of pictures and tables
@@ -154,7 +148,7 @@ inline tapegrad::State read_checkpoint(const Files& files, const std::string& pr
     using tapegrad::require, tapegrad::in_quotes;
     tapegrad::State state = tapegrad::distributed::broadcast(
         ranks, ranks.first() ? tapegrad::nn::load_checkpoint(path) : tapegrad::State());
-    require(text_of(state, "program") == program, program, "the file must be one that " + program + " has saved");
+    require(state.texts["program"] == program, program, "the file must be one that " + program + " has saved");
     load_settings(settings, state.take("settings."), app, path);
     require_finite(state, program);
     const tapegrad::Array* losses = state.find("log.loss");
