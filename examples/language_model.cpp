@@ -10,7 +10,7 @@
 #include "examples/support/ranks.hpp"
 
 using namespace language_model;
-using examples::draw, examples::expect, examples::show, examples::text;
+using examples::add_file, examples::add_number, examples::draw, examples::expect, examples::show, examples::text;
 
 namespace {
 
@@ -171,24 +171,15 @@ int main(int argc, char** argv) {
       [&](CLI::App& app) {
         command_line = &app;
         options.files.add_options(app, "language_model");
-        app.add_option("--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]")
-            ->type_name("FILE")
-            ->check(examples::not_empty, "");
+        add_file(app, "--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]");
         examples::add_settings(app, options.settings);
         app.add_option("--prompt", options.prompt, "what the text that it writes begins with")->type_name("TEXT");
-        app.add_option("--threads", options.threads, "to compute with: pays from a width of 256 or so [1]")
-            ->check(examples::within(1, 256))
-            ->type_name("N");
-        app.add_option("--length", options.length, "characters that it writes [500]")
-            ->check(examples::within(0, 1'000'000))
-            ->type_name("N");
-        app.add_option("--temperature", options.sampling.temperature,
-                       "of sampling; 0 takes the likeliest character [0.8]")
-            ->check(examples::within(0, 100))
-            ->type_name("N");
-        app.add_option("--top-k", options.sampling.top_k, "sample from so many of the likeliest; 0: from all [20]")
-            ->check(examples::within(0, 1'000'000))
-            ->type_name("N");
+        add_number(app, "--threads", options.threads, 1, 256, "to compute with: pays from a width of 256 or so [1]");
+        add_number(app, "--length", options.length, 0, 1'000'000, "characters that it writes [500]");
+        add_number(app, "--temperature", options.sampling.temperature, 0, 100,
+                   "of sampling; 0 takes the likeliest character [0.8]");
+        add_number(app, "--top-k", options.sampling.top_k, 0, 1'000'000,
+                   "sample from so many of the likeliest; 0: from all [20]");
       },
       [&](const examples::Common& common) { job(common, options, *command_line, ranks); });
 }

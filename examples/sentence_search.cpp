@@ -12,6 +12,7 @@
 #include "examples/sentence_search/index.hpp"
 
 using namespace sentence_search;
+using examples::add_file, examples::add_number;
 
 namespace {
 
@@ -133,24 +134,18 @@ int main(int argc, char** argv) {
         app.add_option("--similarity", options.similarity, "how close two texts are: at most 1")
             ->expected(2)
             ->type_name("TEXT TEXT");
-        app.add_option("--index", options.index, "text whose lines are to be found, in UTF-8")->type_name("FILE");
-        app.add_option("--search", options.search, "index that was saved")->type_name("FILE");
+        add_file(app, "--index", options.index, "text whose lines are to be found, in UTF-8");
+        add_file(app, "--search", options.search, "index that was saved");
         app.add_option("--query", options.queries, "what to look for [the lines of the standard input]")
             ->expected(1)
             ->take_all()
             ->type_name("TEXT");
-        app.add_option("--top", options.top, "lines for each query [5]")
-            ->check(examples::within(1, 1'000'000))
-            ->type_name("N");
-        app.add_option("--train", options.train, "lines to learn from: label, tab, text")->type_name("FILE");
+        add_number(app, "--top", options.top, 1, 1'000'000, "lines for each query [5]");
+        add_file(app, "--train", options.train, "lines to learn from: label, tab, text");
         app.add_flag("--classify", options.classify, "labels of texts, by a model that --train saved");
-        app.add_option("--save", options.save,
-                       "the index [DIR/sentence_search.safetensors], or the trained model's folder "
-                       "[DIR/sentence_search]")
-            ->type_name("PATH");
-        app.add_option("--batch", options.batch, "texts at a time [32]")
-            ->check(examples::within(1, 100'000))
-            ->type_name("N");
+        add_file(app, "--save", options.save,
+                 "the index [DIR/sentence_search.safetensors], or the trained model's folder [DIR/sentence_search]");
+        add_number(app, "--batch", options.batch, 1, 100'000, "texts at a time [32]");
         add_options(app, options.settings);
       },
       [&](const examples::Common& common) { job(common, options, *command_line); });

@@ -9,6 +9,7 @@
 #include "examples/translate/train.hpp"
 
 using namespace translate;
+using examples::add_file, examples::add_number;
 
 namespace {
 
@@ -177,21 +178,15 @@ int main(int argc, char** argv) {
       "A Transformer translates: dates of any form into ISO 8601, or your own pairs of texts.",
       [&](CLI::App& app) {
         command_line = &app;
-        app.add_option("--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored")
-            ->type_name("FILE")
-            ->check(examples::not_empty, "");
+        add_file(app, "--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored");
         app.add_option("--translate", options.texts, "a text to translate; may be given again; -: each line of stdin")
             ->type_name("TEXT")
             ->allow_extra_args(false)
             ->check([](const std::string& given) {
               return given.starts_with("--") ? "a text is needed; got the option " + given : "";
             });
-        app.add_option("--beam", options.beam, "how many beginnings are searched; 1: greedy [1]")
-            ->check(examples::within(1, 100))
-            ->type_name("N");
-        app.add_option("--threads", options.threads, "to compute with: pays from a width of 256 or so [1]")
-            ->check(examples::within(1, 256))
-            ->type_name("N");
+        add_number(app, "--beam", options.beam, 1, 100, "how many beginnings are searched; 1: greedy [1]");
+        add_number(app, "--threads", options.threads, 1, 256, "to compute with: pays from a width of 256 or so [1]");
         options.files.add_options(app, "translate");
         examples::add_settings(app, options.settings);
       },

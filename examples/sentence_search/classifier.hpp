@@ -19,18 +19,12 @@ struct Settings {
 };
 
 inline void add_options(CLI::App& app, Settings& settings) {
-  app.add_option("--epochs", settings.epochs, "how often --train sees each line [10]")
-      ->check(examples::within(1, 100'000))
-      ->type_name("N");
-  app.add_option("--learning-rate", settings.learning_rate, "of the classifier [0.05]")
-      ->check(examples::within(1e-12, 100))
-      ->type_name("X");
-  app.add_option("--encoder-rate", settings.encoder_rate, "learning rate of the encoder, 2e-5 say; 0: it is frozen [0]")
-      ->check(examples::within(0, 100))
-      ->type_name("X");
-  app.add_option("--held-out", settings.held_out, "part of the lines that tells the accuracy [0.2]")
-      ->check(examples::within(0.01, 0.9))
-      ->type_name("X");
+  using examples::add_number;
+  add_number(app, "--epochs", settings.epochs, 1, 100'000, "how often --train sees each line [10]");
+  add_number(app, "--learning-rate", settings.learning_rate, 1e-12, 100, "of the classifier [0.05]");
+  add_number(app, "--encoder-rate", settings.encoder_rate, 0, 100,
+             "learning rate of the encoder, 2e-5 say; 0: it is frozen [0]");
+  add_number(app, "--held-out", settings.held_out, 0.01, 0.9, "part of the lines that tells the accuracy [0.2]");
 }
 
 // ---- labelled lines -------------------------------------------------------------------------------------------------

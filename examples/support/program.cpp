@@ -86,7 +86,10 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
   }
 }
 
-std::string not_empty(const std::string& name) { return name.empty() ? "a file's name is empty" : ""; }
+void add_file(CLI::App& app, const std::string& option, std::string& file, const std::string& help) {
+  const auto not_empty = [](const std::string& name) { return name.empty() ? "a file's name is empty" : ""; };
+  app.add_option(option, file, help)->check(not_empty, "")->type_name("FILE");
+}
 
 CLI::Validator within(double low, double high) {
   const std::string range = rounded(low) + " to " + rounded(high);

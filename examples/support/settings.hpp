@@ -12,7 +12,7 @@ namespace examples {
 
 void add_settings(CLI::App& app, auto& settings) {
   settings.each([&](const std::string& name, auto& field, double low, double high, const char* help) {
-    app.add_option("--" + name, field, help)->check(within(low, high))->type_name("N");
+    add_number(app, "--" + name, field, low, high, help);
   });
 }
 

@@ -36,19 +36,11 @@ struct Files {
 
   void add_options(CLI::App& app, const std::string& program) {
     const std::string kept = "the model and its training [the resumed one, or DIR/" + program + ".safetensors]";
-    app.add_option("--save", save, kept)->type_name("FILE")->check(not_empty, "");
-    app.add_option("--resume", resume, "goes on with a saved training, to the end of its steps")
-        ->type_name("FILE")
-        ->check(not_empty, "");
-    app.add_option("--load", load, "uses a saved model without training it further")
-        ->type_name("FILE")
-        ->check(not_empty, "");
-    app.add_option("--save-every", save_every, "steps between saves [a twentieth of all]")
-        ->check(within(1, 10'000'000))
-        ->type_name("N");
-    app.add_option("--stop-at", stop_at, "step to save after and to end, as by Ctrl-C")
-        ->check(within(1, 10'000'000))
-        ->type_name("N");
+    add_file(app, "--save", save, kept);
+    add_file(app, "--resume", resume, "goes on with a saved training, to the end of its steps");
+    add_file(app, "--load", load, "uses a saved model without training it further");
+    add_number(app, "--save-every", save_every, 1, 10'000'000, "steps between saves [a twentieth of all]");
+    add_number(app, "--stop-at", stop_at, 1, 10'000'000, "step to save after and to end, as by Ctrl-C");
   }
 
   /// Refuses what a model that is used without training has no use for: these options, and the program's `others`.

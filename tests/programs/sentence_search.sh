@@ -65,6 +65,7 @@ says() {
 says 'make minilm' "$program" --model "$folder/none" --similarity a b
 says 'one of --similarity' run
 says 'one of --similarity' run --classify --similarity a b
+for option in --index --search --train --save; do says 'name is empty' run $option ''; done
 says '--save is for' run --similarity a b --save "$folder/x"
 says 'text 2: [WordPiece] the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
 says 'got byte 2' run --search "$folder/index" --query $'ab\xc3'
