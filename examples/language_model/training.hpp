@@ -32,9 +32,8 @@ struct Settings {
   }
 
   void choose(const CLI::App& app, bool quick) {
-    const auto set = [&](const char* option, auto& field, double value) {
-      if (quick) examples::set_default(app, option, field, value);
-    };
+    if (!quick) return;
+    const auto set = examples::setter_of_defaults(app);
     set("--layers", layers, 2);
     set("--heads", heads, 2);
     set("--width", width, 64);

@@ -16,9 +16,11 @@ void add_settings(CLI::App& app, auto& settings) {
   });
 }
 
-/// A default that depends on other options.
-void set_default(const CLI::App& app, const char* option, auto& field, double value) {
-  if (app.count(option) == 0) field = static_cast<std::remove_cvref_t<decltype(field)>>(value);
+/// set(option, field, value), for defaults that depend on other options.
+inline auto setter_of_defaults(const CLI::App& app) {
+  return [&app](const char* option, auto& field, double value) {
+    if (app.count(option) == 0) field = static_cast<std::remove_cvref_t<decltype(field)>>(value);
+  };
 }
 
 /// Refuses, for `who`, what doesn't go together.

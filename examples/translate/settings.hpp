@@ -32,9 +32,7 @@ struct Settings {
 
   /// The defaults that depend on what is to be learned; `steps` is left at 0 for pairs.
   void choose(const CLI::App& app, bool pairs, bool quick) {
-    const auto set = [&](const char* option, auto& field, double value) {
-      examples::set_default(app, option, field, value);
-    };
+    const auto set = examples::setter_of_defaults(app);
     if (!pairs) set("--steps", steps, quick ? 700 : 1500);
     if (!pairs && quick) {
       set("--needed", needed, 80);
