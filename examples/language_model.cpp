@@ -121,7 +121,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
     settings.choose(app, common.quick);
     examples::require_heads(settings, "--heads");
   } else {
-    saved = examples::read_checkpoint(files, "language_model", settings, app, ranks);
+    saved = examples::read_checkpoint(files, settings, app, ranks);
   }
   if (!files.resume.empty()) {
     examples::require_seed(settings, app, common.seed, files.resume);
@@ -130,7 +130,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
   tapegrad::set_threads(options.threads);
   const Corpus corpus = examples::reading(files.saved(), [&] { return corpus_for(options, saved); });
   const Tokens start = start_of(options, corpus.vocabulary);
-  if (files.load.empty()) files.prepare(common.out, "language_model", options.text, kWritten, ranks);
+  if (files.load.empty()) files.prepare(common.out, options.text, kWritten, ranks);
   Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty() && !ranks.first()) return;
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
       ranks, argc, argv, "language_model", "A Transformer learns what character comes next in a text, and writes.",
       [&](CLI::App& app) {
         command_line = &app;
-        options.files.add_options(app, "language_model");
+        options.files.add_options(app);
         add_file(app, "--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]");
         examples::add_settings(app, options.settings);
         app.add_option("--prompt", options.prompt, "what the text that it writes begins with")->type_name("TEXT");

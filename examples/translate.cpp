@@ -132,13 +132,13 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
     settings.choose(app, !options.pairs.empty(), common.quick);
     examples::require_heads(settings, "--heads");
   } else {
-    saved = examples::read_checkpoint(files, "translate", settings, app, ranks);
+    saved = examples::read_checkpoint(files, settings, app, ranks);
     examples::require_seed(settings, app, common.seed, files.saved());
   }
   const Corpus corpus = examples::reading(files.saved(), [&] { return corpus_for(options, saved); });
   if (settings.steps == 0) settings.steps = std::clamp<std::size_t>(30 * corpus.pairs / settings.batch, 400, 20000);
   const bool only_translates = !files.load.empty() && !options.texts.empty();
-  if (!only_translates) files.prepare(common.out, "translate", options.pairs, kWritten, ranks);
+  if (!only_translates) files.prepare(common.out, options.pairs, kWritten, ranks);
   Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty() && !ranks.first()) return;
@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
             });
         add_number(app, "--beam", options.beam, 1, 100, "how many beginnings are searched; 1: greedy [1]");
         add_number(app, "--threads", options.threads, 1, 256, "to compute with: pays from a width of 256 or so [1]");
-        options.files.add_options(app, "translate");
+        options.files.add_options(app);
         examples::add_settings(app, options.settings);
       },
       [&](const examples::Common& common) { job(common, options, *command_line, ranks); });

@@ -116,9 +116,7 @@ class Training : public examples::Training {
   }
 
   State state() const {
-    State all = state_of(net, optimizer);
-    all.add("settings.", examples::state_of_settings(settings));
-    all.texts["program"] = "language_model";
+    State all = state_of(settings, net, optimizer);
     all.texts["vocabulary"] = corpus.vocabulary.text();
     all.texts["fingerprint"] = corpus.fingerprint;
     return all;

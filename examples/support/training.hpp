@@ -30,11 +30,13 @@ constexpr std::array kEndings{".svg", ".png", ".csv", ".json"};  // of pictures 
 
 /// Where a training comes from, and goes to.
 struct Files {
+  std::string program;  // whose checkpoints they are
   std::string save, resume, load;
   std::size_t save_every = 0;  // 0: 20 times in all
   std::size_t stop_at = 0;     // 0: at the end
 
-  void add_options(CLI::App& app, const std::string& program) {
+  void add_options(CLI::App& app) {
+    program = app.get_name();
     const std::string kept = "the model and its training [the resumed one, or DIR/" + program + ".safetensors]";
     add_file(app, "--save", save, kept);
     add_file(app, "--resume", resume, "goes on with a saved training, to the end of its steps");
@@ -57,8 +59,8 @@ struct Files {
 
   /// Makes sure, before the work starts, that the output folder and `save` can be written, and that nothing which is
   /// written there (`own` names, with any of kEndings) is `data`, which is read, or a checkpoint.
-  void prepare(const std::string& out, const std::string& program, const std::string& data,
-               const std::vector<std::string>& own, const tapegrad::Ranks& ranks) {
+  void prepare(const std::string& out, const std::string& data, const std::vector<std::string>& own,
+               const tapegrad::Ranks& ranks) {
     namespace fs = std::filesystem;
     if (!ranks.first()) return;
     prepare_output_folder(out);
@@ -133,9 +135,9 @@ inline void require_finite(const tapegrad::State& state, const std::string& who)
 /// What the checkpoint at `path` holds, with `settings` taken from it. Throws BadInput for one that is damaged, of
 /// another program, of other settings than the command line's, or with numbers that are not finite or not of one
 /// training.
-inline tapegrad::State read_checkpoint(const Files& files, const std::string& program, auto& settings,
-                                       const CLI::App& app, const tapegrad::Ranks& ranks) {
-  const std::string& path = files.saved();
+inline tapegrad::State read_checkpoint(const Files& files, auto& settings, const CLI::App& app,
+                                       const tapegrad::Ranks& ranks) {
+  const std::string &path = files.saved(), &program = files.program;
   return reading(path, [&] {
     using tapegrad::require, tapegrad::in_quotes;
     tapegrad::State state = tapegrad::distributed::broadcast(
@@ -233,8 +235,10 @@ class Training {
     measured.push_back(kNotMeasured);
   }
 
-  tapegrad::State state_of(const tapegrad::nn::Module& net, const tapegrad::optim::Optimizer& optimizer) const {
+  tapegrad::State state_of(const auto& settings, const tapegrad::nn::Module& net,
+                           const tapegrad::optim::Optimizer& optimizer) const {
     tapegrad::State all = tapegrad::nn::state_of(net);
+    all.add("settings.", state_of_settings(settings));
     all.add("optimizer.", optimizer.state());
     all.add("rng.", tapegrad::nn::state_of(rng));
     for (const auto& [name, numbers] : {std::pair("log.loss", &losses), {"log.measured", &measured}}) {
@@ -286,7 +290,8 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   const Interrupt interrupt;
   Progress progress("step", training.steps(), common.quiet, training.step());
   const auto save = [&] {
-    const tapegrad::State state = training.state();
+    tapegrad::State state = training.state();
+    state.texts["program"] = files.program;
     require_finite(state, text("step %zu", training.step()));
     tapegrad::nn::save_checkpoint(files.save, state);
     training.write_log(common.out + "/" + log, column);

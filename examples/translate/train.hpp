@@ -46,9 +46,7 @@ class Training : public examples::Training {
   }
 
   State state() const {
-    State all = state_of(net, optimizer_);
-    all.add("settings.", examples::state_of_settings(settings_));
-    all.texts["program"] = "translate";
+    State all = state_of(settings_, net, optimizer_);
     all.texts["fingerprint"] = corpus_.fingerprint;
     all.texts["source_words"] = joined(corpus_.source.list(), "\n");
     all.texts["target_words"] = joined(corpus_.target.list(), "\n");
