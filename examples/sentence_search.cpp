@@ -85,12 +85,12 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
     if (options.save.empty()) {
       options.save = common.out + (options.train.empty() ? "/sentence_search.safetensors" : "/sentence_search");
     }
-    const auto folder = std::filesystem::path(options.save).parent_path();
-    if (options.train.empty()) examples::prepare_output_folder(folder.empty() ? "." : folder.string());
-    if (!options.train.empty()) examples::prepare_output_folder(options.save);
-    if (options.train.empty() && std::filesystem::exists(options.save) &&
-        !std::filesystem::is_regular_file(options.save)) {
-      throw BadInput("--save needs a plain file; got " + options.save);
+    if (options.train.empty()) {
+      examples::prepare_save(options.save);
+      examples::require_kept({options.index}, {options.save});
+    } else {
+      examples::prepare_output_folder(options.save);
+      examples::require_kept({options.train}, {common.out + "/sentence_search.csv"});
     }
   }
   const std::unique_ptr<SentenceEncoder> encoder = load_model(options.model);

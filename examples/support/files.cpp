@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "examples/support/utf8.hpp"
 
@@ -17,6 +18,27 @@ void prepare_output_folder(const std::string& folder) {
   if (error) throw BadInput("cannot create the output folder " + folder + ": " + error.message());
   if (!std::filesystem::is_directory(folder)) throw BadInput("the output folder " + folder + " is not a folder");
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw BadInput("cannot write to the output folder " + folder);
+}
+
+void prepare_save(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  const fs::path file = fs::weakly_canonical(path, error);
+  if (error || !file.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
+    throw BadInput("--save needs a plain file; got " + path);
+  }
+  if (file.filename().string().size() > 200) throw BadInput("--save: the file's name is too long");
+  prepare_output_folder(file.parent_path());
+}
+
+void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written) {
+  std::set<std::filesystem::path> places;
+  for (const std::string& path : written) places.insert(std::filesystem::weakly_canonical(path));
+  for (const std::string& path : kept) {
+    if (path.empty() || !places.contains(std::filesystem::weakly_canonical(path))) continue;
+    throw BadInput(path + ": would be replaced by what this run writes");
+  }
 }
 
 std::string read_text(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nn/write_file.hpp"
 
@@ -19,6 +20,13 @@ using tapegrad::write_file;
 /// Creates `folder` and those above it where missing, and proves by a probe file that one can write there.
 /// Throws BadInput when one cannot. Call it before the work starts.
 void prepare_output_folder(const std::string& folder);
+
+/// Makes sure, before the work starts, that a file can be written at `path`: a new one, whose folder is created, or one
+/// in place of a plain file. Throws BadInput, about --save, when none can.
+void prepare_save(const std::string& path);
+
+/// Throws BadInput when one of the `kept` files is at a place that will be written. Empty names are no file.
+void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written);
 
 /// A file's text, without a byte order mark and with \n for \r\n. Throws BadInput, with the line and byte where there
 /// is one, for what is missing, no plain file, larger than 100 MB, or refused by `require_text`.

@@ -2,7 +2,6 @@
 // the first alone reads and writes files.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <limits>
 
@@ -26,7 +25,14 @@ inline std::string fingerprint(std::string_view text) {
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
-constexpr std::array kEndings{".svg", ".png", ".csv", ".json"};  // of pictures and tables
+/// The pictures and tables that may have these names.
+inline std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    for (const char* ending : {".svg", ".png", ".csv", ".json"}) files.push_back(folder + "/" + name + ending);
+  }
+  return files;
+}
 
 /// Where a training comes from, and goes to.
 struct Files {
@@ -58,31 +64,15 @@ struct Files {
   const std::string& saved() const { return load.empty() ? resume : load; }
 
   /// Makes sure, before the work starts, that the output folder and `save` can be written, and that nothing which is
-  /// written there (`own` names, with any of kEndings) is `data`, which is read, or a checkpoint.
+  /// written there (pictures and tables of its `own` names) is `data`, which is read, or a checkpoint.
   void prepare(const std::string& out, const std::string& data, const std::vector<std::string>& own,
                const tapegrad::Ranks& ranks) {
-    namespace fs = std::filesystem;
     if (!ranks.first()) return;
     prepare_output_folder(out);
     if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
-    std::error_code error;
-    const fs::file_status status = fs::status(save, error);
-    const fs::path file = fs::weakly_canonical(save, error);
-    if (error || !file.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
-      throw BadInput("--save needs a plain file; got " + save);
-    }
-    if (file.filename().string().size() > 200) throw BadInput("--save: the file's name is too long");
-    prepare_output_folder(file.parent_path());
-    if (!data.empty() && fs::weakly_canonical(data) == file) throw BadInput(data + ": would be replaced by --save");
-    for (const std::string& name : own) {
-      for (const char* ending : kEndings) {
-        const fs::path written = fs::weakly_canonical(out + "/" + name + ending);
-        for (const std::string& path : {data, resume, save}) {
-          if (path.empty() || fs::weakly_canonical(path) != written) continue;
-          throw BadInput(path + ": has the name of a file that " + program + " writes");
-        }
-      }
-    }
+    prepare_save(save);
+    require_kept({data}, {save});
+    require_kept({data, resume, save}, with_endings(out, own));
   }
 };
 
@@ -96,11 +86,9 @@ inline void keep_previous(const std::string& save) {
 
 /// Removes an earlier run's pictures and tables, which would stand beside this one's log.
 inline void remove_old(const std::string& out, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    for (const char* ending : kEndings) {
-      std::error_code none;
-      std::filesystem::remove(out + "/" + name + ending, none);
-    }
+  for (const std::string& file : with_endings(out, names)) {
+    std::error_code none;
+    std::filesystem::remove(file, none);
   }
 }
 

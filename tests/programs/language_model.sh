@@ -89,7 +89,7 @@ status=$?
 : > "$folder/empty"
 head -c 3000 /dev/zero > "$folder/zeros"
 { echo; yes 'One line is not enough.' | head -c 20000 | tr '\n' ' '; echo; } > "$folder/line"
-refused 'would be replaced by --save' --text "$folder/own" --save "$folder/own"
+refused 'would be replaced by what this run writes' --text "$folder/own" --save "$folder/own"
 refused 'has one line only' --text "$folder/line"
 refused 'name is empty' --text ''
 refused "language_model: $folder: is a folder" --text "$folder"

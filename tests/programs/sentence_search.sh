@@ -93,7 +93,11 @@ says 'too few' run --train "$folder/short"
 for file in empty lines cut none .; do says '' run --search "$folder/$file" --query x; done
 says 'an index that sentence_search has saved' run --search "$folder/model_0/classifier.safetensors" --query x
 says 'must be F32 or F64' run --search "$tiny/model.safetensors" --query x
-says '' run --index "$folder/lines" --save "$folder"
+says 'needs a plain file' run --index "$folder/lines" --save "$folder"
+says 'would be replaced' run --index "$folder/lines" --save "$folder/./lines"
+cp "$folder/labelled" "$folder/out/sentence_search.csv"
+says 'would be replaced' run --train "$folder/out/sentence_search.csv"
+cmp "$folder/labelled" "$folder/out/sentence_search.csv" || fail "a refused run changed the lines"
 says '' run --index "$folder/lines" --save /dev/null/x
 says '' run --train "$folder/labelled" --save "$folder/lines"
 for option in '--top 0' '--batch 0' '--epochs x' '--encoder-rate -1' '--learning-rate nan' '--held-out 1' '--nonsense'; do

@@ -152,11 +152,11 @@ refused 'come 2 times or more' --pairs "$file"
 refused 'no such file' --pairs "$folder/missing"
 for option in --pairs --save --load --resume; do refused 'name is empty' $option ''; done
 refused 'a folder' --pairs "$folder"
-refused 'would be replaced by --save' --pairs "$folder/pairs.tsv" --save "$folder/./pairs.tsv"
+refused 'would be replaced by what this run writes' --pairs "$folder/pairs.tsv" --save "$folder/./pairs.tsv"
 cp "$folder/pairs.tsv" "$folder/out/translate_test.csv"
-refused 'has the name of a file that translate writes' --pairs "$folder/out/translate_test.csv"
+refused 'would be replaced by what this run writes' --pairs "$folder/out/translate_test.csv"
 cmp "$folder/pairs.tsv" "$folder/out/translate_test.csv" || fail 'a refused run changed the pairs'
-refused 'has the name of a file that translate writes' --save "$folder/out/translate_log.csv"
+refused 'would be replaced by what this run writes' --save "$folder/out/translate_log.csv"
 refused 'must be one line' --translate $'3 May\n1999'
 "$program" --load "$model" --translate - < /dev/zero > "$folder/bad" 2>&1
 [[ $? == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "an endless line: $(cat "$folder/bad")"
