@@ -6,7 +6,7 @@
 #include "examples/translate/dates.hpp"
 #include "examples/translate/pairs.hpp"
 #include "examples/translate/report.hpp"
-#include "examples/translate/train.hpp"
+#include "examples/translate/training.hpp"
 
 using namespace translate;
 using examples::add_file, examples::add_number;

@@ -17,17 +17,17 @@ inline optim::Schedule schedule(std::size_t all_steps) {
 
 class Training : public examples::Training {
  public:
-  Training(const Settings& settings, const Corpus& corpus, tapegrad::Ranks& all_ranks)
-      : examples::Training(settings, schedule(settings.steps), all_ranks),
-        settings_(settings),
-        corpus_(corpus),
+  Training(const Settings& chosen, const Corpus& pairs, tapegrad::Ranks& all_ranks)
+      : examples::Training(chosen, schedule(chosen.steps), all_ranks),
+        settings(chosen),
+        corpus(pairs),
         net(settings, corpus.source.size(), corpus.target.size(), rng),
-        optimizer_(net.parameters(), {.learning_rate = settings.learning_rate, .beta2 = 0.98}),
-        gradients_(ranks, net) {}
+        optimizer(net.parameters(), {.learning_rate = settings.learning_rate, .beta2 = 0.98}),
+        gradients(ranks, net) {}
 
   /// One step on pairs that the corpus draws; returns how many tokens they have.
   std::size_t advance() {
-    const std::vector<Pair> pairs = corpus_.draw(step(), settings_.batch, rng);
+    const std::vector<Pair> pairs = corpus.draw(step(), settings.batch, rng);
     std::size_t sources = 0, labels = 0;
     for (const Pair& pair : pairs) {
       sources += pair.source.size() + 1;
@@ -36,35 +36,30 @@ class Training : public examples::Training {
     const auto mine = ranks.share(pairs.size());
     const auto part = [&] {
       const auto pair = [&](std::size_t at) { return pairs.begin() + static_cast<std::ptrdiff_t>(at); };
-      const Batch batch = batch_of({pair(mine.begin), pair(mine.end)}, corpus_);
+      const Batch batch = batch_of({pair(mine.begin), pair(mine.end)}, corpus);
       const Tensor loss =
           cross_entropy(net(batch), batch.labels, {.reduction = Reduction::sum, .ignore_index = Vocabulary::padding});
       return loss / static_cast<Real>(labels);
     };
-    learn(mine.size() > 0, settings_.dropout, part, gradients_, optimizer_);
+    learn(mine.size() > 0, settings.dropout, part, gradients, optimizer);
     return sources + labels;
   }
 
   State state() const {
-    State all = state_of(settings_, net, optimizer_);
-    all.texts["fingerprint"] = corpus_.fingerprint;
-    all.texts["source_words"] = joined(corpus_.source.list(), "\n");
-    all.texts["target_words"] = joined(corpus_.target.list(), "\n");
+    State all = state_of(settings, net, optimizer);
+    all.texts["fingerprint"] = corpus.fingerprint;
+    all.texts["source_words"] = joined(corpus.source.list(), "\n");
+    all.texts["target_words"] = joined(corpus.target.list(), "\n");
     return all;
   }
 
-  void load(const State& all, const std::string& path) { examples::Training::load(all, path, net, optimizer_); }
+  void load(const State& all, const std::string& path) { examples::Training::load(all, path, net, optimizer); }
 
- private:
-  Settings settings_;
-  const Corpus& corpus_;
-
- public:
+  const Settings settings;
+  const Corpus& corpus;
   Translator net;
-
- private:
-  optim::Adam optimizer_;
-  tapegrad::distributed::GradientSum gradients_;
+  optim::Adam optimizer;
+  tapegrad::distributed::GradientSum gradients;
 };
 
 }  // namespace translate
