@@ -62,13 +62,11 @@ Tokens start_of(const Options& options, const Vocabulary& vocabulary) {
 
 // ---- training -------------------------------------------------------------------------------------------------------
 
-/// What the model writes now, in one line.
-std::string one_line(Training& training, const Tokens& start, const Options& options, std::uint64_t seed) {
+/// `length` characters that the model writes now.
+std::string sample(Training& training, const Tokens& start, std::size_t length, const Sampling& how,
+                   std::uint64_t seed) {
   tapegrad::Rng rng(seed);
-  std::string line = training.corpus.vocabulary.text(write(training.net, start, 44, options.sampling, rng));
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\f'; }, ' ');
-  return line;
+  return training.corpus.vocabulary.text(write(training.net, start, length, how, rng));
 }
 
 bool train(Training& training, const Tokens& start, const Options& options, const examples::Common& common) {
@@ -77,8 +75,10 @@ bool train(Training& training, const Tokens& start, const Options& options, cons
     const std::size_t step = training.step();
     if (!training.done() && step % examples::interval(training) != 0) return;
     training.measured.back() = training.validation_loss(training.done() ? SIZE_MAX : kPieces);
-    progress.print(text("%7zu  %5.3f  %11.3f   ", step, training.losses.back(), training.measured.back()) +
-                   one_line(training, start, options, common.seed));
+    std::string line = sample(training, start, 44, options.sampling, common.seed);
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\f'; }, ' ');
+    progress.print(text("%7zu  %5.3f  %11.3f   ", step, training.losses.back(), training.measured.back()) + line);
   });
 }
 
@@ -105,12 +105,6 @@ void show_losses(const Training& training, double unigram, const std::string& ou
   draw(examples::Figure{"A language model learns what comes next", {panel}}, out + "/language_model_losses");
 }
 
-std::string sample(Training& training, const Tokens& start, const Options& options, std::uint64_t seed) {
-  tapegrad::Rng rng(seed);
-  const Tokens written = write(training.net, start, options.length, options.sampling, rng);
-  return options.prompt + training.corpus.vocabulary.text(written);
-}
-
 void job(examples::Common common, Options options, const CLI::App& app, tapegrad::Ranks& ranks) {
   examples::Files& files = options.files;
   Settings& settings = options.settings;
@@ -134,7 +128,10 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
   Training training(settings, corpus, ranks);
   if (saved) training.load(*saved, files.saved());
   if (!files.load.empty() && !ranks.first()) return;
-  if (!files.load.empty()) return show(sample(training, start, options, common.seed));
+  const auto written = [&] {
+    return options.prompt + sample(training, start, options.length, options.sampling, common.seed);
+  };
+  if (!files.load.empty()) return show(written());
 
   const double unigram = unigram_loss(corpus);
   show(text("%zu characters, %zu of them different; the last %zu are for validation", corpus.size(),
@@ -149,7 +146,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
   if (done) show_losses(training, unigram, common.out);
   const std::string kept = options.sampling.top_k > 0 ? text("the %zu likeliest", options.sampling.top_k) : "all";
   show(text("\nwritten at temperature %g, of %s characters:\n", options.sampling.temperature, kept.c_str()));
-  show(sample(training, start, options, common.seed));
+  show(written());
   if (!done)
     return show("\n" + examples::stopped(training, files, options.text == kShipped ? "" : " --text " + options.text));
   show("\nsaved: " + files.save);
