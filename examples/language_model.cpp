@@ -138,7 +138,7 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
             corpus.vocabulary.size(), corpus.validation.size()));
   show(text("loss of who knows how frequent each character is: %.3f, of who knows nothing: %.3f", unigram,
             std::log(static_cast<double>(corpus.vocabulary.size()))));
-  show(text("numbers to learn: %zu", training.net.parameter_count()));
+  show(text("parameters: %zu", training.net.parameter_count()));
   if (saved) show(text("going on after step %zu of ", training.step()) + files.resume);
   if (ranks.first()) examples::remove_old(common.out, kWritten);
   const bool done = train(training, start, options, common);

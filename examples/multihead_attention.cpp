@@ -199,7 +199,7 @@ void job(const examples::Common& common, Options options) {
   Retriever attention(options.heads, rng), average(0, rng);
   show(text("%zu pairs, of %zu keys and %zu values; %zu steps of %zu sets, each asked for all its keys", options.pairs,
             kWords, kWords, options.steps, kSets));
-  show(text("numbers to learn: %zu with %zu heads of attention, %zu with average pooling", attention.parameter_count(),
+  show(text("parameters: %zu with %zu heads of attention, %zu with average pooling", attention.parameter_count(),
             options.heads, average.parameter_count()));
   const Numbers losses = train(attention, "attention", options, rng, common.quiet);
   const Numbers average_losses = train(average, "average pooling", options, rng, common.quiet);

@@ -148,7 +148,7 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
     show(text("%zu pairs to train on, %zu to test; %zu longer than %zu words are left out", corpus.pairs,
               corpus.unseen ? corpus.test.size() : 0, corpus.left_out, settings.longest));
   }
-  show(text("%zu steps of %zu pairs; %zu numbers to learn; %zu and %zu %s", settings.steps, settings.batch,
+  show(text("%zu steps of %zu pairs; %zu parameters; %zu and %zu %s", settings.steps, settings.batch,
             training.net.parameter_count(), corpus.source.list().size(), corpus.target.list().size(),
             corpus.by_words ? "words" : "characters"));
   if (files.load.empty()) {
@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
             ->check([](const std::string& given) {
               return given.starts_with("--") ? "a text is needed; got the option " + given : "";
             });
-        add_number(app, "--beam", options.beam, 1, 100, "how many beginnings are searched; 1: greedy [1]");
+        add_number(app, "--beam", options.beam, 1, 100, "how many hypotheses are kept; 1: greedy [1]");
         add_number(app, "--threads", options.threads, 1, 256, "to compute with: pays from a width of 256 or so [1]");
         options.files.add_options(app);
         examples::add_settings(app, options.settings);

@@ -65,8 +65,8 @@ inline std::vector<Ids> greedy(auto&& writer, std::size_t batch, std::size_t lon
   return found;
 }
 
-/// One way to begin a translation, and the logarithm of its probability.
-struct Beginning {
+/// The first tokens of a translation, and the logarithm of their probability.
+struct Hypothesis {
   Ids tokens;
   double log_probability = 0;
   std::int64_t parent = 0;  // what it is one token longer than
@@ -77,8 +77,8 @@ struct Beginning {
   double score_at(std::size_t length) const { return log_probability / std::pow(static_cast<double>(length), 0.75); }
 };
 
-/// The `width` likeliest ways to go on from any beginning, likeliest first.
-inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, const Tensor& scores, std::size_t width) {
+/// The `width` likeliest ways to go on from any hypothesis, likeliest first.
+inline std::vector<Hypothesis> likeliest(const std::vector<Hypothesis>& live, const Tensor& scores, std::size_t width) {
   const Tensor log_probabilities = log_softmax(of_words(scores), 1);
   const std::size_t vocabulary = scores.extent(1);
   const Real* const row = log_probabilities.value().data();
@@ -92,7 +92,7 @@ inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, cons
   std::partial_sort(order.begin(), order.begin() + wanted, order.end(),
                     [&](std::int64_t a, std::int64_t b) { return total(a) != total(b) ? total(a) > total(b) : a < b; });
   order.resize(static_cast<std::size_t>(wanted));
-  std::vector<Beginning> next;
+  std::vector<Hypothesis> next;
   for (const std::int64_t i : order) {
     const auto parent = static_cast<std::size_t>(i) / vocabulary;
     next.push_back({live[parent].tokens, total(i), static_cast<std::int64_t>(parent)});
@@ -101,23 +101,23 @@ inline std::vector<Beginning> likeliest(const std::vector<Beginning>& live, cons
   return next;
 }
 
-/// Beam search: the best translation by score, from a Writer of one source. Of all beginnings of a length, the `width`
+/// Beam search: the best translation by score, from a Writer of one source. Of all hypotheses of a length, the `width`
 /// likeliest are kept, until none of them can become better than what is finished.
 inline Ids beam_search(auto&& writer, std::size_t longest, std::size_t width) {
-  std::vector<Beginning> live(1);
-  std::optional<Beginning> best;
+  std::vector<Hypothesis> live(1);
+  std::optional<Hypothesis> best;
   Index tokens{{Vocabulary::start}};
   for (std::size_t at = 0; at < longest; ++at) {
-    std::vector<Beginning> next = likeliest(live, writer.scores(tokens), width);
+    std::vector<Hypothesis> next = likeliest(live, writer.scores(tokens), width);
     live.clear();
     Ids parents, last;
-    for (Beginning& beginning : next) {
-      if (beginning.tokens.back() == Vocabulary::end) {
-        if (!best || beginning.score() > best->score()) best = std::move(beginning);
+    for (Hypothesis& hypothesis : next) {
+      if (hypothesis.tokens.back() == Vocabulary::end) {
+        if (!best || hypothesis.score() > best->score()) best = std::move(hypothesis);
       } else {
-        parents.push_back(beginning.parent);
-        last.push_back(beginning.tokens.back());
-        live.push_back(std::move(beginning));
+        parents.push_back(hypothesis.parent);
+        last.push_back(hypothesis.tokens.back());
+        live.push_back(std::move(hypothesis));
       }
     }
     if (live.empty() || (best && live.front().score_at(longest) <= best->score())) break;
