@@ -34,7 +34,7 @@ struct Options {
 Vocabulary vocabulary_of(const State& state, const std::string& path) {
   const std::string& text = state.text("vocabulary");
   examples::require_text(text, path + ": its vocabulary");
-  return Vocabulary(examples::decoded(text));
+  return Vocabulary(utf8::decoded(text));
 }
 
 /// The text to learn from, which must be the one that the checkpoint, if any, was trained on. To use a saved model, its
@@ -57,7 +57,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
 /// What is written first: the prompt, or else the beginning of a line.
 Tokens start_of(const Options& options, const Vocabulary& vocabulary) {
   examples::require_text(options.prompt, "--prompt");
-  return vocabulary.tokens(options.prompt.empty() ? U"\n" : examples::decoded(options.prompt), "--prompt");
+  return vocabulary.tokens(options.prompt.empty() ? U"\n" : utf8::decoded(options.prompt), "--prompt");
 }
 
 // ---- training -------------------------------------------------------------------------------------------------------

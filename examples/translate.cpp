@@ -70,7 +70,7 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
 void check(const std::string& to_translate, const std::string& where) {
   examples::require_text(to_translate, where);
   if (to_translate.find_first_of("\n\f") != std::string::npos) throw BadInput(where + ": must be one line");
-  const std::size_t count = examples::decoded(to_translate).size();
+  const std::size_t count = utf8::decoded(to_translate).size();
   if (count > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(count));
 }
 

@@ -6,6 +6,8 @@
 #include <istream>
 #include <unordered_set>
 
+#include "nn/utf8.hpp"
+
 namespace TAPEGRAD::nn {
 namespace {
 
@@ -15,40 +17,7 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // the reference implemen
 constexpr std::size_t kMostAxes = 64;
 constexpr const char* kTexts = "__metadata__";
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (length == 0 || first > 0xf4 || length > text.size() - i) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
-    }
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool surrogate = first == 0xed && second > 0x9f;
-    const bool too_large = first == 0xf4 && second > 0x8f;
-    if (overlong || surrogate || too_large) return false;
-    i += length;
-  }
-  return true;
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto byte = [&](std::uint32_t bits) { text += static_cast<char>(bits); };
-  if (code < 0x80) return byte(code);
-  if (code < 0x800) {
-    byte(0xc0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      byte(0xe0 | code >> 12);
-    } else {
-      byte(0xf0 | code >> 18);
-      byte(0x80 | (code >> 12 & 0x3f));
-    }
-    byte(0x80 | (code >> 6 & 0x3f));
-  }
-  byte(0x80 | (code & 0x3f));
-}
+bool is_utf8(std::string_view text) { return utf8::valid_bytes(text) == text.size(); }
 
 struct Entry {
   std::string name;
@@ -136,7 +105,7 @@ class Header {
       check(second >= 0xdc00 && second < 0xe000, "must not have half a surrogate pair");
       code = 0x10000 + ((code - 0xd800) << 10) + (second - 0xdc00);
     }
-    append_utf8(result, code);
+    result += utf8::encoded(code);
   }
 
   std::string string() {

@@ -3,12 +3,12 @@
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <fstream>
 
 #include "autograd/state.hpp"
+#include "nn/utf8.hpp"
 
 namespace TAPEGRAD::nn {
 namespace {
@@ -41,35 +41,13 @@ bool is_punctuation(UChar32 c) {
   return ascii || (c >= 0x80 && (class_of(c) & U_GC_P_MASK) != 0);
 }
 
-/// The byte where UTF-8 ends to be so; the text's size when it is right.
-std::size_t first_wrong_byte(std::string_view text) {
-  const char* const bytes = text.data();
-  for (std::size_t at = 0; at < text.size();) {
-    const auto rest = static_cast<std::int32_t>(std::min<std::size_t>(text.size() - at, 4));
-    std::int32_t length = 0;
-    UChar32 c = 0;
-    U8_NEXT(bytes + at, length, rest, c);
-    if (c < 0) return at;
-    at += static_cast<std::size_t>(length);
-  }
-  return text.size();
-}
-
-void append_utf8(std::string& to, UChar32 c) {
-  char bytes[U8_MAX_LENGTH];
-  std::int32_t length = 0;
-  U8_APPEND_UNSAFE(bytes, length, c);
-  to.append(bytes, static_cast<std::size_t>(length));
-}
-
 /// The text without control characters, with spaces around ideographs, decomposed.
 icu::UnicodeString clean(std::string_view text) {
   icu::UnicodeString cleaned;
-  const char* const bytes = text.data();
-  const auto size = static_cast<std::int32_t>(text.size());
-  for (std::int32_t at = 0; at < size;) {
-    UChar32 c = 0;
-    U8_NEXT(bytes, at, size, c);
+  while (!text.empty()) {
+    const utf8::Character character = utf8::first(text);
+    text.remove_prefix(character.bytes);
+    const auto c = static_cast<UChar32>(character.code);
     if (c == 0xfffd || (class_of(c) & kControls) != 0) continue;
     const bool alone = is_ideograph(c);
     if (alone) cleaned.append(UChar32(' '));
@@ -90,7 +68,7 @@ WordPiece::WordPiece(std::vector<std::string> vocabulary) : tokens_(std::move(vo
   words_.reserve(tokens_.size());
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& token = tokens_[i];
-    require(first_wrong_byte(token) == token.size(), "WordPiece", "a token must be UTF-8", i);
+    require(utf8::valid_bytes(token) == token.size(), "WordPiece", "a token must be UTF-8", i);
     const bool goes_on = token.size() > 2 && token.starts_with("##");
     const std::string_view letters = std::string_view(token).substr(goes_on ? 2 : 0);
     const bool added = (goes_on ? pieces_ : words_).emplace(letters, static_cast<std::int64_t>(i)).second;
@@ -125,8 +103,8 @@ std::int64_t WordPiece::number(std::string_view token) const {
 
 std::vector<std::int64_t> WordPiece::operator()(std::string_view text, std::size_t longest) const {
   require(longest >= 2, "WordPiece", "there must be room for [CLS] and [SEP]", longest);
-  const std::size_t wrong = first_wrong_byte(text);
-  require(wrong == text.size(), "WordPiece", "the text must be UTF-8", std::string("byte ") + std::to_string(wrong));
+  const std::size_t valid = utf8::valid_bytes(text);
+  require(valid == text.size(), "WordPiece", "the text must be UTF-8", std::string("byte ") + std::to_string(valid));
 
   std::vector<std::int64_t> tokens{first_};
   const std::size_t most = longest - 1;  // before the last one
@@ -171,10 +149,10 @@ void WordPiece::add_plain(std::string_view text, std::vector<std::int64_t>& to, 
       end_word();
     } else if (is_punctuation(c)) {
       end_word();
-      append_utf8(word, c);
+      word += utf8::encoded(static_cast<char32_t>(c));
       end_word();
     } else {
-      append_utf8(word, c);
+      word += utf8::encoded(static_cast<char32_t>(c));
     }
   }
   end_word();

@@ -11,11 +11,12 @@
 #include "autograd/random.hpp"
 #include "examples/support/files.hpp"
 #include "examples/support/training.hpp"
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
 namespace language_model {
 
-using examples::BadInput, examples::utf8;
+namespace utf8 = tapegrad::utf8;
+using examples::BadInput;
 using Tokens = std::vector<std::int64_t>;  // places in a vocabulary
 using Numbers = std::vector<double>;
 
@@ -35,7 +36,7 @@ class Vocabulary {
     for (const char32_t character : text) {
       const auto at = std::lower_bound(characters_.begin(), characters_.end(), character);
       if (at == characters_.end() || *at != character) {
-        throw BadInput(what + " has the character '" + utf8(character) + "', and the text has not");
+        throw BadInput(what + " has the character '" + utf8::encoded(character) + "', and the text has not");
       }
       found.push_back(at - characters_.begin());
     }
@@ -44,14 +45,14 @@ class Vocabulary {
 
   std::string text(const Tokens& tokens) const {
     std::string text;
-    for (const std::int64_t token : tokens) text += utf8(characters_[static_cast<std::size_t>(token)]);
+    for (const std::int64_t token : tokens) text += utf8::encoded(characters_[static_cast<std::size_t>(token)]);
     return text;
   }
 
   /// The vocabulary as a text.
   std::string text() const {
     std::string text;
-    for (const char32_t character : characters_) text += utf8(character);
+    for (const char32_t character : characters_) text += utf8::encoded(character);
     return text;
   }
 
@@ -73,7 +74,7 @@ struct Corpus {
 /// text, empty, of one line or of one character only, or too short for that context.
 inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_t context) {
   const std::string bytes = examples::read_text(path);
-  std::u32string text = examples::decoded(bytes);
+  std::u32string text = utf8::decoded(bytes);
   if (text.empty()) throw BadInput(path + ": is empty");
   if (limit > 0 && text.size() > limit) text.resize(limit);
   if (text.find_first_not_of(text[0]) == text.npos) throw BadInput(path + ": all characters are the same");

@@ -7,9 +7,11 @@
 #include <iterator>
 #include <set>
 
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
 namespace examples {
+
+namespace utf8 = tapegrad::utf8;
 
 void prepare_output_folder(const std::string& folder) {
   if (folder.empty()) throw BadInput("the output folder's name is empty");
@@ -71,8 +73,8 @@ std::string read_text(const std::string& path) {
 void require_text(std::string_view bytes, const std::string& who) {
   std::size_t line = 1, byte = 1;
   while (!bytes.empty()) {
-    const Character next = first_character(bytes);
-    const bool control = is_control(next.code) && next.code != '\n' && next.code != '\t' && next.code != '\f';
+    const utf8::Character next = utf8::first(bytes);
+    const bool control = utf8::is_control(next.code) && next.code != '\n' && next.code != '\t' && next.code != '\f';
     if (next.bytes == 0 || control) {
       throw BadInput(who + ", line " + std::to_string(line) + ", byte " + std::to_string(byte) +
                      (next.bytes == 0 ? ": is not UTF-8" : ": binary data; expected text"));

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
 namespace examples {
 Range data_range(const std::vector<Panel>& panels, bool along_x) {
@@ -71,8 +71,8 @@ std::string printable(const std::string& text, std::size_t longest) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (count++ == longest) return out + "...";
-    const auto [code, length] = first_character(std::string_view(text).substr(at));
-    out += length == 0 ? "?" : is_control(code) ? " " : text.substr(at, length);
+    const auto [code, length] = tapegrad::utf8::first(std::string_view(text).substr(at));
+    out += length == 0 ? "?" : tapegrad::utf8::is_control(code) ? " " : text.substr(at, length);
     at += std::max<std::size_t>(length, 1);
   }
   return out;

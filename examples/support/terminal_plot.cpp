@@ -5,7 +5,7 @@
 
 #include "examples/support/plot.hpp"
 #include "examples/support/plot_parts.hpp"
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
 namespace examples {
 namespace {
@@ -49,7 +49,9 @@ class Canvas {
   std::string row(std::size_t r) const {
     std::string out;
     for (std::size_t c = r * width_; c < (r + 1) * width_; ++c) {
-      out += !symbols_[c].empty() ? symbols_[c] : utf8_ && dots_[c] != 0 ? examples::utf8(0x2800U + dots_[c]) : " ";
+      out += !symbols_[c].empty()     ? symbols_[c]
+             : utf8_ && dots_[c] != 0 ? tapegrad::utf8::encoded(0x2800U + dots_[c])
+                                      : " ";
     }
     return out.substr(0, out.find_last_not_of(' ') + 1);
   }

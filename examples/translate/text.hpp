@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
 namespace translate {
 
+namespace utf8 = tapegrad::utf8;
 using Tokens = std::vector<std::string>;
 
 /// The small letter of a Latin, Greek or Cyrillic capital; any other character as it is.
@@ -31,7 +32,7 @@ inline char32_t lower(char32_t c) {
 /// Every character, in small letters, by itself. The text must be UTF-8, as it must be for `words`.
 inline Tokens characters(std::string_view text) {
   Tokens tokens;
-  for (const char32_t c : examples::decoded(text)) tokens.push_back(examples::utf8(lower(c)));
+  for (const char32_t c : utf8::decoded(text)) tokens.push_back(utf8::encoded(lower(c)));
   return tokens;
 }
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "examples/support/utf8.hpp"
 #include "tests/catch.hpp"
 
 using namespace examples;
@@ -51,15 +50,4 @@ TEST_CASE("a text is read without its mark, and what is none is refused by line 
   std::filesystem::resize_file(path, 100'000'001);
   CHECK(refusal(path) == path + ": is larger than 100 MB");
   std::filesystem::remove_all(folder);
-}
-
-TEST_CASE("UTF-8 there and back", "[utf8]") {
-  const std::u32string all = {0x1, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF};
-  std::string bytes;
-  for (const char32_t code : all) bytes += utf8(code);
-  CHECK(decoded(bytes) == all);
-  // A byte that goes on, too long, a surrogate, beyond the last one, cut off.
-  for (const char* bad : {"\x80", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF5", "\xE2\x82"}) {
-    CHECK(first_character(bad).bytes == 0);
-  }
 }

@@ -1,8 +1,8 @@
-#include "examples/support/utf8.hpp"
+#include "nn/utf8.hpp"
 
-namespace examples {
+namespace tapegrad::utf8 {
 
-Character first_character(std::string_view text) {
+Character first(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {lead, 1};
   const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
@@ -18,17 +18,27 @@ Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
+std::size_t valid_bytes(std::string_view text) {
+  std::size_t valid = 0;
+  while (valid < text.size()) {
+    const std::size_t bytes = first(text.substr(valid)).bytes;
+    if (bytes == 0) break;
+    valid += bytes;
+  }
+  return valid;
+}
+
 std::u32string decoded(std::string_view text) {
   std::u32string characters;
   while (!text.empty()) {
-    const Character character = first_character(text);
+    const Character character = first(text);
     characters += character.code;
     text.remove_prefix(character.bytes);
   }
   return characters;
 }
 
-std::string utf8(char32_t code) {
+std::string encoded(char32_t code) {
   const auto byte = [](char32_t bits) { return static_cast<char>(bits); };
   const auto next = [&](int shift) { return byte(0x80 | (code >> shift & 0x3F)); };
   if (code < 0x80) return {byte(code)};
@@ -37,4 +47,4 @@ std::string utf8(char32_t code) {
   return {byte(0xF0 | code >> 18), next(12), next(6), next(0)};
 }
 
-}  // namespace examples
+}  // namespace tapegrad::utf8
