@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "nn/file.hpp"
 #include "nn/safetensors.hpp"
 #include "nn/serialize.hpp"
-#include "nn/write_file.hpp"
 
 namespace TAPEGRAD::nn {
 namespace {
@@ -25,12 +24,10 @@ const std::vector<std::string> kSkipped = {"embeddings.position_ids"};  // in ol
 }
 
 std::string read_text(const std::string& path) {
-  std::error_code error;
-  std::ifstream file;
-  if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary);
+  std::ifstream file = open_file(path);
+  if (!file.is_open()) refuse_file(path, "the model's folder must have this file");
   std::string text(kLargestJson, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open()) refuse_file(path, "the model's folder must have this file");
   if (!file.eof()) refuse_file(path, "it must be shorter than 1 MB");
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;

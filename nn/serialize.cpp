@@ -2,29 +2,22 @@
 
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <sstream>
 
+#include "nn/file.hpp"
 #include "nn/safetensors.hpp"
-#include "nn/write_file.hpp"
 
 namespace TAPEGRAD::nn {
 namespace {
-
-namespace fs = std::filesystem;
 
 bool same_bits(const Array& a, const Array& b) {
   return a.shape() == b.shape() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0);
 }
 
 std::ifstream open(const std::string& path) {
-  std::error_code error;
-  const bool plain = fs::is_regular_file(path, error);
-  std::ifstream file;
-  if (plain) file.open(path, std::ios::binary);
-  require(plain && file.is_open(), "load_checkpoint", "the file must be there, plain and readable", in_quotes(path));
+  std::ifstream file = open_file(path);
+  require(file.is_open(), "load_checkpoint", "the file must be there, plain and readable", in_quotes(path));
   return file;
 }
 

@@ -5,9 +5,9 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "autograd/state.hpp"
+#include "nn/file.hpp"
 #include "nn/utf8.hpp"
 
 namespace TAPEGRAD::nn {
@@ -85,7 +85,7 @@ WordPiece::WordPiece(std::vector<std::string> vocabulary) : tokens_(std::move(vo
 }
 
 WordPiece WordPiece::from_file(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file = open_file(path);
   std::vector<std::string> tokens;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();

@@ -52,7 +52,7 @@ std::string read_text(const std::string& path) {
   if (fs::is_directory(status)) throw BadInput(path + ": is a folder, not a file");
   if (!fs::is_regular_file(status)) throw BadInput(path + ": is not a plain file");  // a pipe or device may never end
   if (fs::file_size(path, error) > 100'000'000) throw BadInput(path + ": is larger than 100 MB");
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = tapegrad::open_file(path);
   std::string text;
   try {
     text.assign(std::istreambuf_iterator<char>(in), {});

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/write_file.hpp"
+#include "nn/file.hpp"
 
 namespace examples {
 

@@ -15,9 +15,9 @@
 #include <sstream>
 #include <thread>
 
+#include "nn/file.hpp"
 #include "nn/linear.hpp"
 #include "nn/safetensors.hpp"
-#include "nn/write_file.hpp"
 #include "optim/adam.hpp"
 #include "optim/schedule.hpp"
 #include "tests/check.hpp"

@@ -1,9 +1,14 @@
-// Files as everything here writes them: whole or not at all.
+// Files as everything here reads and writes them: plain ones, and whole or not at all.
 #pragma once
 
+#include <fstream>
 #include <string>
 
 namespace tapegrad {
+
+/// A file to read from; not open when it is not there, is no plain one (a pipe or a device may never end), or can't be
+/// read.
+std::ifstream open_file(const std::string& path);
 
 /// Writes `content` beside `path`, syncs it to the disk and renames it, so that a kill or a power cut at any moment
 /// leaves the old file or the new one, never half. A link is followed, and the old file's permissions stay. Removes

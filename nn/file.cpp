@@ -1,4 +1,4 @@
-#include "nn/write_file.hpp"
+#include "nn/file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -83,6 +83,13 @@ bool sync_folder(const fs::path& path) {
 }
 
 }  // namespace
+
+std::ifstream open_file(const std::string& path) {
+  std::error_code error;
+  std::ifstream file;
+  if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary);
+  return file;
+}
 
 void write_file(const std::string& given, const std::string& content) {
   const auto refuse = [&](const std::string& why) { throw std::runtime_error("cannot write " + given + ": " + why); };
