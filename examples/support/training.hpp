@@ -111,13 +111,13 @@ auto reading(const std::string& path, auto&& work) {
   }
 }
 
-/// Refuses, for `who`, arrays with NaN or infinities, but for measurements that were not made.
-inline void require_finite(const tapegrad::State& state, const std::string& who) {
+/// The first array's name with NaN or infinities, but for measurements that were not made; null when there is none.
+inline const std::string* find_not_finite(const tapegrad::State& state) {
   for (const auto& [name, array] : state.arrays) {
     const bool finite = std::all_of(array.begin(), array.end(), [](auto x) { return std::isfinite(x); });
-    tapegrad::require(finite || name == "log.measured", who,
-                      "all numbers must be finite, and not so in " + tapegrad::in_quotes(name));
+    if (!finite && name != "log.measured") return &name;
   }
+  return nullptr;
 }
 
 /// What the checkpoint at `path` holds, with `settings` taken from it. Throws BadInput for one that is damaged, of
@@ -132,7 +132,9 @@ inline tapegrad::State read_checkpoint(const Files& files, auto& settings, const
         ranks, ranks.first() ? tapegrad::nn::load_checkpoint(path) : tapegrad::State());
     require(state.texts["program"] == program, program, "the file must be one that " + program + " has saved");
     load_settings(settings, state.take("settings."), app, path);
-    require_finite(state, program);
+    if (const std::string* name = find_not_finite(state)) {
+      throw BadInput(path + ": all numbers must be finite, and not so in " + in_quotes(*name));
+    }
     const tapegrad::Array* losses = state.find("log.loss");
     require(losses != nullptr && losses->dimension() == 1 && losses->size() <= settings.steps, program,
             "there must be a loss for each step so far, of " + std::to_string(settings.steps) + " at most");
@@ -280,7 +282,10 @@ bool train(auto& training, const Files& files, const Common& common, const std::
   const auto save = [&] {
     tapegrad::State state = training.state();
     state.texts["program"] = files.program;
-    require_finite(state, text("step %zu", training.step()));
+    if (const std::string* name = find_not_finite(state)) {
+      throw std::runtime_error(text("step %zu: ", training.step()) + tapegrad::in_quotes(*name) +
+                               " is not finite; a smaller --learning-rate may help");
+    }
     tapegrad::nn::save_checkpoint(files.save, state);
     training.write_log(common.out + "/" + log, column);
   };

@@ -129,13 +129,14 @@ inline Ids beam_search(auto&& writer, std::size_t longest, std::size_t width) {
   return best->tokens;
 }
 
-/// The translations of texts, greedy in batches for a beam of 1.
-inline std::vector<Tokens> translations(Translator& net, const Corpus& corpus, const std::vector<Tokens>& texts,
-                                        std::size_t longest, std::size_t beam) {
+/// The translations of texts, greedy in batches for a beam of 1; fewer when it `stops`.
+inline std::vector<Tokens> translations(
+    Translator& net, const Corpus& corpus, const std::vector<Tokens>& texts, std::size_t longest, std::size_t beam,
+    const std::function<bool()>& stops = [] { return false; }) {
   constexpr std::size_t at_once = 100;
   std::vector<Tokens> found;
   net.eval();
-  for (std::size_t first = 0; first < texts.size();) {
+  for (std::size_t first = 0; first < texts.size() && !stops();) {
     std::vector<Ids> rows;
     const std::size_t count = beam == 1 ? at_once : 1;
     for (; rows.size() < count && first < texts.size(); ++first) rows.push_back(ended(corpus.source.ids(texts[first])));

@@ -22,13 +22,16 @@ inline void show_training(const examples::Training& training, const std::string&
   draw(examples::Figure{"Learning to translate", {panel}}, out + "/translate_training");
 }
 
-/// Translates the test, prints the scores and some examples, writes all to a table. Returns percent of exact ones.
-inline double show_scores(Translator& net, const Corpus& corpus, std::size_t longest, std::size_t beam,
-                          const std::string& out) {
+/// Translates the test, prints the scores and some examples, writes all to a table. Returns percent of exact ones, or
+/// nothing when Ctrl-C has ended it.
+inline std::optional<double> show_scores(Translator& net, const Corpus& corpus, std::size_t longest, std::size_t beam,
+                                         const std::string& out) {
   const char* const between = corpus.by_words ? " " : "";
   std::vector<Tokens> sources;
   for (const Pair& pair : corpus.test) sources.push_back(pair.source);
-  const std::vector<Tokens> found = translations(net, corpus, sources, longest, beam);
+  const examples::Interrupt interrupt;
+  const std::vector<Tokens> found = translations(net, corpus, sources, longest, beam, [&] { return interrupt.came(); });
+  if (found.size() < sources.size()) return {};
   std::string table = "source,target,translation,bleu\n";
   double sum = 0;
   std::size_t exact = 0, wrong_shown = 0;

@@ -116,6 +116,17 @@ steps=$(sed -n 's/^stopped after step \([0-9]*\) of 100000; to go on: --pairs .*
 "$program" "${small[@]}" --steps 100000 --stop-at $((steps + 10)) --out "$folder/no_signal" > /dev/null 2>&1
 cmp "$folder/no_signal/translate_log.csv" "$folder/signal/translate_log.csv" || fail "after SIGINT, the losses are others"
 
+# SIGINT while the test is translated: nothing is lost, and the exit code is 0.
+GNUPLOT=/none "$program" --load "$model" --beam 100 --out "$folder/scored" > "$folder/text" 2>&1 &
+job=$!
+wait_until test -e "$folder/scored/translate_training.csv" || fail "no test began"
+sleep 0.5
+kill -INT $job
+wait $job
+status=$?
+[[ $status == 0 && $(tail -n 1 "$folder/text") == 'stopped before the test was translated' ]] ||
+  fail "SIGINT in the test: exit $status and $(cat "$folder/text")"
+
 shows_progress --threads 1
 survives_kills 5 translate_log.csv "${small[@]}" --dropout 0.1 --steps 100000
 
