@@ -105,7 +105,8 @@ void show_losses(const Training& training, double unigram, const std::string& ou
   draw(examples::Figure{"A language model learns what comes next", {panel}}, out + "/language_model_losses");
 }
 
-void job(examples::Common common, Options options, const CLI::App& app, tapegrad::Ranks& ranks) {
+void job(examples::Common common, Options options, tapegrad::Ranks& ranks) {
+  const CLI::App& app = *common.command_line;
   examples::Files& files = options.files;
   Settings& settings = options.settings;
   settings.seed = common.seed;
@@ -162,11 +163,9 @@ void job(examples::Common common, Options options, const CLI::App& app, tapegrad
 int main(int argc, char** argv) {
   tapegrad::Ranks ranks;
   Options options;
-  CLI::App* command_line = nullptr;
   return examples::run_on(
       ranks, argc, argv, "language_model", "A Transformer learns what character comes next in a text, and writes.",
       [&](CLI::App& app) {
-        command_line = &app;
         options.files.add_options(app);
         add_file(app, "--text", options.text, "to learn from, in UTF-8 [Pride and Prejudice]");
         examples::add_settings(app, options.settings);
@@ -178,5 +177,5 @@ int main(int argc, char** argv) {
         add_number(app, "--top-k", options.sampling.top_k, 0, 1'000'000,
                    "sample from so many of the likeliest; 0: from all [20]");
       },
-      [&](const examples::Common& common) { job(common, options, *command_line, ranks); });
+      [&](const examples::Common& common) { job(common, options, ranks); });
 }

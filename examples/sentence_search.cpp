@@ -74,7 +74,8 @@ void similarity(SentenceEncoder& encoder, const std::vector<std::string>& two) {
   show(text("%.4f", static_cast<double>(score)));
 }
 
-void job(const examples::Common& common, Options options, const CLI::App& app) {
+void job(const examples::Common& common, Options options) {
+  const CLI::App& app = *common.command_line;
   const int actions = int(app.count("--similarity") > 0) + int(app.count("--index") > 0) +
                       int(app.count("--search") > 0) + int(app.count("--train") > 0) + int(options.classify);
   if (actions != 1) throw BadInput("one of --similarity, --index, --search, --train and --classify is needed");
@@ -125,11 +126,9 @@ void job(const examples::Common& common, Options options, const CLI::App& app) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App* command_line = nullptr;
   return examples::run(
       argc, argv, "sentence_search", "Finds the lines of a text that mean what is asked for, and learns labels.",
       [&](CLI::App& app) {
-        command_line = &app;
         app.add_option("--model", options.model, "folder of the model [minilm]")->type_name("DIR");
         app.add_option("--similarity", options.similarity, "how close two texts are: at most 1")
             ->expected(2)
@@ -148,5 +147,5 @@ int main(int argc, char** argv) {
         add_number(app, "--batch", options.batch, 1, 100'000, "texts at a time [32]");
         add_options(app, options.settings);
       },
-      [&](const examples::Common& common) { job(common, options, *command_line); });
+      [&](const examples::Common& common) { job(common, options); });
 }

@@ -117,7 +117,8 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-void job(const examples::Common& common, Options options, const CLI::App& app, tapegrad::Ranks& ranks) {
+void job(const examples::Common& common, Options options, tapegrad::Ranks& ranks) {
+  const CLI::App& app = *common.command_line;
   Settings& settings = options.settings;
   examples::Files& files = options.files;
   settings.seed = common.seed;
@@ -173,12 +174,10 @@ void job(const examples::Common& common, Options options, const CLI::App& app, t
 int main(int argc, char** argv) {
   tapegrad::Ranks ranks;
   Options options;
-  CLI::App* command_line = nullptr;
   return examples::run_on(
       ranks, argc, argv, "translate",
       "A Transformer translates: dates of any form into ISO 8601, or your own pairs of texts.",
       [&](CLI::App& app) {
-        command_line = &app;
         add_file(app, "--pairs", options.pairs, "texts to learn: source TAB target, further columns ignored");
         app.add_option("--translate", options.texts, "a text to translate; may be given again; -: each line of stdin")
             ->type_name("TEXT")
@@ -191,5 +190,5 @@ int main(int argc, char** argv) {
         options.files.add_options(app);
         examples::add_settings(app, options.settings);
       },
-      [&](const examples::Common& common) { job(common, options, *command_line, ranks); });
+      [&](const examples::Common& common) { job(common, options, ranks); });
 }

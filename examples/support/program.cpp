@@ -66,6 +66,7 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
     app.add_flag("--quick", common.quick, "less work: shows that everything runs");
     app.add_flag("--quiet", common.quiet, "no lines that tell the progress");
     options(app);
+    common.command_line = &app;
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {

@@ -18,6 +18,7 @@ struct Common {
   std::string out = "out";
   bool quick = false;
   bool quiet = false;
+  const CLI::App* command_line = nullptr;  ///< tells what was given, where defaults depend on other options
 };
 
 /// A program's main. Adds --seed, --out, --quick and --quiet to the command line, lets `options` add the program's own,
