@@ -16,10 +16,9 @@ using namespace tapegrad;
 
 /// Texts side by side, the shorter ones filled up with padding.
 struct Batch {
-  Index source;        ///< (B,S): tokens and the end
-  Index input;         ///< (B,T): the start and the tokens
-  Index labels;        ///< (B,T): the tokens and the end, which is what should come next
-  std::size_t tokens;  ///< that are not padding, of both sides
+  Index source;  ///< (B,S): tokens and the end
+  Index input;   ///< (B,T): the start and the tokens
+  Index labels;  ///< (B,T): the tokens and the end, which is what should come next
 };
 
 /// Rows of numbers -> (rows, longest).
@@ -39,16 +38,14 @@ inline Ids ended(Ids ids) {
 
 inline Batch batch_of(const std::vector<Pair>& pairs, const Corpus& corpus) {
   std::vector<Ids> source, input, labels;
-  std::size_t tokens = 0;
   for (const Pair& pair : pairs) {
     source.push_back(ended(corpus.source.ids(pair.source)));
     labels.push_back(ended(corpus.target.ids(pair.target)));
     input.push_back(labels.back());
     std::rotate(input.back().rbegin(), input.back().rbegin() + 1, input.back().rend());
     input.back().front() = Vocabulary::start;
-    tokens += source.back().size() + labels.back().size();
   }
-  return {padded(source), padded(input), padded(labels), tokens};
+  return {padded(source), padded(input), padded(labels)};
 }
 
 /// Pre-norm; the embedding of the target is the map to the scores too (Press and Wolf, 2017).
