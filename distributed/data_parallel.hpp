@@ -27,6 +27,7 @@
 #include "autograd/random.hpp"
 #include "autograd/watch.hpp"
 #include "distributed/ranks.hpp"
+#include "nn/fingerprint.hpp"
 #include "nn/module.hpp"
 #include "nn/safetensors.hpp"
 
@@ -37,17 +38,10 @@ namespace TAPEGRAD::distributed {
 inline void require_same(const Ranks& ranks, const nn::Module& module, bool values) {
   if (ranks.size() == 1) return;
   const auto named = module.named_parameters();
-  std::vector<std::uint64_t> own;  // a fingerprint of each (FNV-1a)
+  std::vector<std::uint64_t> own;  // a fingerprint of each
   for (const auto& [name, parameter] : named) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    const auto mix = [&](const void* data, std::size_t bytes) {
-      for (std::size_t i = 0; i < bytes; ++i)
-        hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3u;
-    };
-    const std::string text = name + to_text(parameter.shape());
-    mix(text.data(), text.size());
-    if (values) mix(parameter.value().data(), parameter.size() * sizeof(Real));
-    own.push_back(hash);
+    own.push_back(fingerprint(name + to_text(parameter.shape())));
+    if (values) own.back() = fingerprint(parameter.value().data(), parameter.size() * sizeof(Real), own.back());
   }
   std::vector<std::uint64_t> first = own;
   std::size_t count = own.size();

@@ -11,6 +11,7 @@
 #include "autograd/random.hpp"
 #include "examples/support/files.hpp"
 #include "examples/support/training.hpp"
+#include "nn/fingerprint.hpp"
 #include "nn/utf8.hpp"
 
 namespace language_model {
@@ -87,7 +88,7 @@ inline Corpus read_corpus(const std::string& path, std::size_t limit, std::size_
                    std::to_string(context) + " needs at least " + std::to_string(least));
   }
   Corpus corpus{Vocabulary(text)};
-  corpus.fingerprint = examples::fingerprint(bytes);
+  corpus.fingerprint = std::to_string(tapegrad::fingerprint(bytes));
   corpus.training = corpus.vocabulary.tokens(text, path);
   const auto split = corpus.training.begin() + static_cast<std::ptrdiff_t>(text.size() * 9 / 10);
   corpus.validation.assign(split, corpus.training.end());

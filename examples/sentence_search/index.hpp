@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "examples/support/program.hpp"
 #include "examples/support/show.hpp"
 #include "examples/support/training.hpp"
+#include "nn/fingerprint.hpp"
 #include "nn/sentence_encoder.hpp"
 #include "nn/serialize.hpp"
 
@@ -20,21 +20,14 @@ using tapegrad::nn::SentenceEncoder;
 
 constexpr std::size_t kLongestText = 95'000'000;  // bytes in JSON: the file's format allows for a header of 100 MB
 
-/// A number that tells models apart: FNV-1a of the weights, 8 bytes at a time, and of the tokens.
+/// What tells models apart.
 inline std::string fingerprint(SentenceEncoder& encoder) {
-  std::uint64_t hash = encoder.longest();
+  std::uint64_t all = tapegrad::fingerprint(std::to_string(encoder.longest()));
+  for (const std::string& token : encoder.words().vocabulary()) all = tapegrad::fingerprint("\n" + token, all);
   for (const auto& parameter : encoder.bert().parameters()) {
-    const Array& array = parameter.value();
-    const std::size_t bytes = array.size() * sizeof(Real);
-    for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, reinterpret_cast<const char*>(array.data()) + at, 8);
-      hash = (hash ^ word) * 0x100000001b3u;
-    }
+    all = tapegrad::fingerprint(parameter.value().data(), parameter.size() * sizeof(Real), all);
   }
-  std::string tokens = std::to_string(hash);
-  for (const std::string& token : encoder.words().vocabulary()) tokens.append("\n").append(token);
-  return examples::fingerprint(tokens);
+  return std::to_string(all);
 }
 
 inline std::vector<std::string> lines_of(const std::string& content) {

@@ -16,13 +16,6 @@
 
 namespace examples {
 
-/// FNV-1a: a number that tells texts apart.
-inline std::string fingerprint(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return std::to_string(hash);
-}
-
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 /// The pictures and tables that may have these names.

@@ -9,6 +9,7 @@
 #include "examples/support/training.hpp"
 #include "examples/translate/corpus.hpp"
 #include "examples/translate/settings.hpp"
+#include "nn/fingerprint.hpp"
 
 namespace translate {
 
@@ -66,7 +67,7 @@ inline Corpus pair_corpus(const std::string& path, const Settings& settings) {
   const std::string content = examples::read_text(path);
   const std::vector<Pair> all = read_pairs(path, content, settings, corpus.left_out);
   corpus.by_words = true;
-  corpus.fingerprint = examples::fingerprint(content);
+  corpus.fingerprint = std::to_string(tapegrad::fingerprint(content));
   std::map<Tokens, bool> is_test;
   for (const Pair& pair : all) is_test.emplace(pair.source, false);
   const auto wanted = static_cast<std::size_t>(static_cast<double>(is_test.size()) * settings.held_out / 100);
