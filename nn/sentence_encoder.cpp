@@ -48,25 +48,21 @@ std::size_t size_of(const Json& json, const char* name, const std::string& path)
   return found->get<std::size_t>();
 }
 
-/// What the file must say, if it says anything of that name.
-void require_said(const Json& json, const std::string& name, const Json& expected, const std::string& path) {
-  const auto found = json.find(name);
-  if (found == json.end() || *found == expected) return;
-  refuse_file(path, name + " must be " + expected.dump(), found->dump().substr(0, 100));
+/// What the file must say of that name, or may be silent about when that means the same.
+void require_said(const Json& json, const std::string& name, const Json& expected, const std::string& path,
+                  bool by_default = true) {
+  const Json said = json.value(name, by_default ? expected : Json());
+  if (said != expected) refuse_file(path, name + " must be " + expected.dump(), said.dump().substr(0, 100));
 }
 
 BertConfig read_config(const std::string& folder, const std::string& text, std::size_t tokens) {
   const std::string path = folder + "/config.json", weights = folder + "/model.safetensors";
   const Json json = parse(text, path);
-  if (json.value("model_type", Json()) != "bert") {
-    refuse_file(path, "model_type must be \"bert\"", json.value("model_type", Json()).dump().substr(0, 100));
-  }
+  require_said(json, "model_type", "bert", path, false);
+  require_said(json, "hidden_act", "gelu", path, false);
   require_said(json, "architectures", Json::array({"BertModel"}), path);
   require_said(json, "position_embedding_type", "absolute", path);
   require_said(json, "is_decoder", false, path);
-  if (json.value("hidden_act", Json()) != "gelu") {
-    refuse_file(path, "hidden_act must be \"gelu\"", json.value("hidden_act", Json()).dump().substr(0, 100));
-  }
   BertConfig config;
   config.vocabulary = size_of(json, "vocab_size", path);
   config.positions = size_of(json, "max_position_embeddings", path);
