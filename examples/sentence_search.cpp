@@ -51,10 +51,8 @@ void for_each_question(const Options& options, const auto& answer) {
   };
   for (const std::string& question : options.queries) one(question, "--query");
   if (!options.queries.empty()) return;
-  std::size_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    ++number;
-    if (line.ends_with('\r')) line.pop_back();
+  std::string line;
+  for (std::size_t number = 1; examples::next_line(line, 1'000'000); ++number) {
     if (!is_blank(line)) one(line, text("standard input, line %zu", number));
   }
 }

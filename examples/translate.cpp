@@ -87,15 +87,6 @@ void show_translation(Translator& net, const Corpus& corpus, const Options& opti
   show(joined(found, corpus.by_words ? " " : ""));
 }
 
-/// Takes a line from the standard input, but for more than check() lets through: a line may be endless. False at the
-/// end.
-bool next_line(std::string& line) {
-  line.clear();
-  for (char c = 0; line.size() <= 4000 && std::cin.get(c) && c != '\n';) line += c;
-  if (std::ferror(stdin) != 0) throw BadInput("--translate -: the standard input cannot be read");
-  return std::cin.good() || !line.empty();
-}
-
 void show_translations(Translator& net, const Corpus& corpus, const Options& options) {
   for (const std::string& text : options.texts) {
     if (text != "-") {
@@ -103,8 +94,7 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
       continue;
     }
     std::string line;
-    for (std::size_t number = 1; next_line(line); ++number) {
-      if (line.ends_with('\r')) line.pop_back();
+    for (std::size_t number = 1; examples::next_line(line, 4000); ++number) {  // no more than check() lets through
       check(line, "--translate -, line " + std::to_string(number));
       if (words(line).empty()) {
         show("");  // line by line beside the source

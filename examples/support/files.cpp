@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <set>
 
@@ -68,6 +70,18 @@ std::string read_text(const std::string& path) {
   text.resize(kept);
   require_text(text, path);
   return text;
+}
+
+bool next_line(std::string& line, std::size_t most) {
+  line.clear();
+  for (char c = 0; std::cin.get(c) && c != '\n'; line += c) {
+    if (line.size() == most)
+      throw BadInput("the standard input: a line is longer than " + std::to_string(most) + " bytes");
+  }
+  if (std::ferror(stdin) != 0) throw BadInput("the standard input cannot be read");
+  const bool found = std::cin.good() || !line.empty();
+  if (line.ends_with('\r')) line.pop_back();
+  return found;
 }
 
 void require_text(std::string_view bytes, const std::string& who) {

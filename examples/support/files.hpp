@@ -32,6 +32,10 @@ void require_kept(const std::vector<std::string>& kept, const std::vector<std::s
 /// is one, for what is missing, no plain file, larger than 100 MB, or refused by `require_text`.
 std::string read_text(const std::string& path);
 
+/// Takes a line from the standard input; false when there is none any more. Throws BadInput for one of more than `most`
+/// bytes (a line may be endless), and for an input that can't be read.
+bool next_line(std::string& line, std::size_t most);
+
 /// Throws BadInput that starts with `who` for bytes that are not UTF-8, and for control characters but \n, \t and \f.
 void require_text(std::string_view bytes, const std::string& who);
 

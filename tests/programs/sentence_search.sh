@@ -70,6 +70,10 @@ says '--save is for' run --similarity a b --save "$folder/x"
 says 'text 2: [WordPiece] the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
 says 'got byte 2' run --search "$folder/index" --query $'ab\xc3'
 says 'has no classifier' run --classify
+run --search "$folder/index" < "$folder" > "$folder/bad" 2>&1
+[[ $? == 2 ]] && grep -q 'standard input cannot be read' "$folder/bad" || fail "a folder as input: $(cat "$folder/bad")"
+run --search "$folder/index" < /dev/zero > "$folder/bad" 2>&1
+[[ $? == 2 ]] && grep -q 'a line is longer' "$folder/bad" || fail "an endless line: $(cat "$folder/bad")"
 for file in config.json vocab.txt model.safetensors; do
   cp -r "$tiny" "$folder/spoilt"
   rm "$folder/spoilt/$file"
