@@ -153,11 +153,12 @@ inline void train(SentenceEncoder& encoder, const std::string& path, const std::
     }
     return hits;
   };
+  const auto percent = [&](std::size_t hits) { return 100 * static_cast<double>(hits) / static_cast<double>(held); };
 
   show(text("%zu lines with %zu labels; %zu of the lines are held out", count, all.labels.size(), held));
   const std::size_t steps = settings.epochs * ((order.size() + batch - 1) / batch);
   std::string log = "step,loss\n";
-  std::size_t step = 0;
+  std::size_t step = 0, hits = 0;
   const examples::Interrupt interrupt;
   {
     examples::Progress progress("step", steps, common.quiet);
@@ -166,8 +167,9 @@ inline void train(SentenceEncoder& encoder, const std::string& path, const std::
       std::vector<std::int64_t> list;
       for (const std::int64_t i : shuffled) list.push_back(order[std::size_t(i)]);
       double sum = 0;
-      for (std::size_t at = 0; at < list.size() && !interrupt.came(); at += batch) {
-        const std::vector<std::int64_t> some = batch_at(list, at);
+      std::size_t seen = 0;
+      do {
+        const std::vector<std::int64_t> some = batch_at(list, seen);
         std::vector<std::int64_t> classes;
         for (const std::int64_t i : some) classes.push_back(all.classes[std::size_t(i)]);
         optimizer.zero_grad();
@@ -181,17 +183,17 @@ inline void train(SentenceEncoder& encoder, const std::string& path, const std::
         sum += value * static_cast<double>(some.size());
         log += std::to_string(++step) + ',' + examples::csv_number(value) + '\n';
         progress.update(step, {value, settings.learning_rate, 0});
-      }
+        seen += some.size();
+      } while (seen < list.size() && !interrupt.came());
+      hits = right();
       progress.print(text("epoch %3zu: loss %.4f, %.1f %% of the held-out lines right", epoch + 1,
-                          sum / static_cast<double>(list.size()),
-                          100 * static_cast<double>(right()) / static_cast<double>(held)));
+                          sum / static_cast<double>(seen), percent(hits)));
     }
   }
   std::vector<std::size_t> counts(all.labels.size());
   for (const std::int64_t i : asked) ++counts[std::size_t(all.classes[std::size_t(i)])];
-  show(text("right: %zu of %zu held-out lines, %.1f %%; by the most frequent label alone: %zu", right(), held,
-            100 * static_cast<double>(right()) / static_cast<double>(held),
-            *std::max_element(counts.begin(), counts.end())));
+  show(text("right: %zu of %zu held-out lines, %.1f %%; by the most frequent label alone: %zu", hits, held,
+            percent(hits), *std::max_element(counts.begin(), counts.end())));
   encoder.save(folder);
   save_classifier(classifier, folder);
   examples::write_file(common.out + "/sentence_search.csv", log);
