@@ -90,6 +90,7 @@ inline Classifier load_classifier(const std::string& folder, std::size_t width) 
     const std::size_t count = classifier.labels.size();
     tapegrad::require_arrays("classifier", state, {{"weight", {count, width}}, {"bias", {count}}}, true);
     if (count < 2) throw BadInput(path + ": must have two labels or more");
+    if (examples::find_not_finite(state)) throw BadInput(path + ": all numbers must be finite");
     tapegrad::Rng rng;
     classifier.map = std::make_unique<nn::Linear>(width, count, rng);
     nn::load_state(*classifier.map, state);
@@ -194,6 +195,11 @@ inline void train(SentenceEncoder& encoder, const std::string& path, const std::
   for (const std::int64_t i : asked) ++counts[std::size_t(all.classes[std::size_t(i)])];
   show(text("right: %zu of %zu held-out lines, %.1f %%; by the most frequent label alone: %zu", hits, held,
             percent(hits), *std::max_element(counts.begin(), counts.end())));
+  for (const State& state : {nn::state_of(encoder.bert()), nn::state_of(*classifier.map)}) {
+    if (const std::string* name = examples::find_not_finite(state)) {
+      throw std::runtime_error(tapegrad::in_quotes(*name) + " is not finite; a smaller learning rate may help");
+    }
+  }
   encoder.save(folder);
   save_classifier(classifier, folder);
   examples::write_file(common.out + "/sentence_search.csv", log);

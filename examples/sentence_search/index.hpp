@@ -99,10 +99,10 @@ inline Index load_index(SentenceEncoder& encoder, const std::string& path) {
     index.numbers = filled(index.lines);
     tapegrad::require_arrays("index", state, {{"embeddings", {index.numbers.size(), encoder.bert().config().width}}},
                              true);
+    if (index.numbers.empty() || examples::find_not_finite(state)) {
+      throw BadInput(path + ": must have a line, and numbers that are finite");
+    }
     index.embeddings = std::move(state.arrays[0].second);
-    const bool finite =
-        std::all_of(index.embeddings.begin(), index.embeddings.end(), [](Real x) { return std::isfinite(x); });
-    if (!finite || index.numbers.empty()) throw BadInput(path + ": must have a line, and numbers that are finite");
     return index;
   });
 }

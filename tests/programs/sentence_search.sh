@@ -53,6 +53,11 @@ status=$?
 [[ $status == 0 || ($status == 1 && ! -e $folder/huge/model.safetensors) ]] ||
   fail "a large rate: exit $status, $(cat "$folder/errors")"
 
+with_bytes '\377' weight "$folder/model_0/classifier.safetensors" "$folder/nan"
+cp "$folder/nan" "$folder/model_0/classifier.safetensors"
+"$program" --model "$folder/model_0" --classify > "$folder/bad" 2>&1 < "$folder/lines"
+[[ $? == 2 ]] && grep -q 'all numbers must be finite' "$folder/bad" || fail "a classifier of NaN: $(cat "$folder/bad")"
+
 # Bad input: one line that says what, and exit code 2.
 says() {
   local text=$1
