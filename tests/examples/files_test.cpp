@@ -51,3 +51,20 @@ TEST_CASE("a text is read without its mark, and what is none is refused by line 
   CHECK(refusal(path) == path + ": is larger than 100 MB");
   std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("what is read is not written over, by whatever name", "[files]") {
+  std::filesystem::create_directory(folder);
+  const std::string text = (folder / "text").string(), link = (folder / "link").string();
+  std::ofstream(text) << "kept";
+  std::filesystem::create_symlink("text", link);
+  CHECK_THROWS_AS(require_kept({text}, {link}), BadInput);
+  CHECK_THROWS_AS(require_kept({"", link}, {"none", (folder / "." / "text").string()}), BadInput);
+  CHECK_NOTHROW(require_kept({text, ""}, {(folder / "other").string(), ""}));
+  CHECK_NOTHROW(prepare_save(link));
+  CHECK_THROWS_AS(prepare_save(folder.string()), BadInput);
+  CHECK_THROWS_AS(prepare_save(text + "/below"), BadInput);
+  CHECK_THROWS_AS(prepare_save((folder / std::string(201, 'x')).string()), BadInput);
+  prepare_save((folder / "new" / "file").string());
+  CHECK(std::filesystem::is_directory(folder / "new"));
+  std::filesystem::remove_all(folder);
+}
