@@ -162,6 +162,8 @@ void job(const examples::Common& common, const Options& options) {
     throw BadInput(text("--width must be between %g and %g for this x; got %g", unit * 1e-6, unit * 1e6, width));
   }
   examples::prepare_output_folder(common.out);
+  examples::require_kept({options.csv}, examples::with_endings(common.out, {"predictions", "left_out", "estimators",
+                                                                            "loss", "attention"}));
   const std::size_t epochs = options.epochs > 0 ? options.epochs : common.quick ? 20 : 100;
 
   std::cout << text("%zu training points, %s from %.4g to %.4g; %zu test points from %.4g to %.4g\n", n,

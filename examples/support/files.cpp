@@ -36,6 +36,14 @@ void prepare_save(const std::string& path) {
   prepare_output_folder(file.parent_path());
 }
 
+std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    for (const char* ending : {".svg", ".png", ".csv", ".json"}) files.push_back(folder + "/" + name + ending);
+  }
+  return files;
+}
+
 void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written) {
   std::set<std::filesystem::path> places;
   for (const std::string& path : written) places.insert(std::filesystem::weakly_canonical(path));

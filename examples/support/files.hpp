@@ -25,6 +25,9 @@ void prepare_output_folder(const std::string& folder);
 /// in place of a plain file. Throws BadInput, about --save, when none can.
 void prepare_save(const std::string& path);
 
+/// The pictures and tables that may have these names.
+std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names);
+
 /// Throws BadInput when one of the `kept` files is at a place that will be written. Empty names are no file.
 void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written);
 

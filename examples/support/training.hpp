@@ -18,15 +18,6 @@ namespace examples {
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
-/// The pictures and tables that may have these names.
-inline std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names) {
-  std::vector<std::string> files;
-  for (const std::string& name : names) {
-    for (const char* ending : {".svg", ".png", ".csv", ".json"}) files.push_back(folder + "/" + name + ending);
-  }
-  return files;
-}
-
 /// Where a training comes from, and goes to.
 struct Files {
   std::string program;  // whose checkpoints they are

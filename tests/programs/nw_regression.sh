@@ -116,6 +116,10 @@ refuse() {
   run 2 --out kept "$@"
   [ "$(cat kept/predictions.csv)" = earlier ] && [ "$(ls -A kept)" = predictions.csv ] || fail "$*: the folder changed"
 }
+cp "$source_root/examples/data/cars.csv" kept/predictions.csv
+run 2 --out kept --csv kept/predictions.csv
+diff "$source_root/examples/data/cars.csv" kept/predictions.csv || fail "a table is written over"
+echo earlier >kept/predictions.csv
 printf '' >empty.csv
 printf 'x\n1\n2\n3\n' >one.csv
 printf 'x,y\n1,2\n3,4\n' >two.csv
