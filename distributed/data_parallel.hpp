@@ -18,7 +18,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
