@@ -42,11 +42,7 @@ std::unique_ptr<SentenceEncoder> load_model(const std::string& folder) {
 /// Calls answer(question) with each --query, or else with each line of the standard input that is not blank.
 void for_each_question(const Options& options, const auto& answer) {
   const auto one = [&](const std::string& question, const std::string& name) {
-    try {
-      answer(question);
-    } catch (const tapegrad::Error& error) {
-      throw BadInput(name + ": " + error.what());
-    }
+    examples::reading(name, [&] { answer(question); });
     if (!std::cout.flush()) throw std::runtime_error("cannot write to the standard output");
   };
   for (const std::string& question : options.queries) one(question, "--query");
@@ -60,11 +56,8 @@ void for_each_question(const Options& options, const auto& answer) {
 void similarity(SentenceEncoder& encoder, const std::vector<std::string>& two) {
   std::vector<SentenceEncoder::Tokens> tokens;
   for (const std::string& sentence : two) {
-    try {
-      tokens.push_back(encoder.tokens(sentence));
-    } catch (const tapegrad::Error& error) {
-      throw BadInput(text("--similarity, text %zu: ", tokens.size() + 1) + error.what());
-    }
+    const std::string name = text("--similarity, text %zu", tokens.size() + 1);
+    tokens.push_back(examples::reading(name, [&] { return encoder.tokens(sentence); }));
   }
   const Array rows = encoder(tokens);
   const std::size_t width = rows.size() / 2;

@@ -78,7 +78,7 @@ inline void remove_old(const std::string& out, const std::vector<std::string>& n
 
 // ---- checkpoints ----------------------------------------------------------------------------------------------------
 
-/// `work()`, with an Error from it as a BadInput about the checkpoint at `path`.
+/// `work()`, with an Error from it as a BadInput about what is read: the file at `path`, or an option.
 auto reading(const std::string& path, auto&& work) {
   try {
     return work();

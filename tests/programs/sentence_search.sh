@@ -72,8 +72,8 @@ says 'one of --similarity' run
 says 'one of --similarity' run --classify --similarity a b
 for option in --index --search --train --save; do says 'name is empty' run $option ''; done
 says '--save is for' run --similarity a b --save "$folder/x"
-says 'text 2: [WordPiece] the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
-says 'got byte 2' run --search "$folder/index" --query $'ab\xc3'
+says 'text 2: the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
+says '--query: the text must be UTF-8; got byte 2' run --search "$folder/index" --query $'ab\xc3'
 says 'has no classifier' run --classify
 run --search "$folder/index" < "$folder" > "$folder/bad" 2>&1
 [[ $? == 2 ]] && grep -q 'standard input cannot be read' "$folder/bad" || fail "a folder as input: $(cat "$folder/bad")"
