@@ -56,7 +56,7 @@ struct Files {
     if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
     prepare_save(save);
     require_kept({data}, {save});
-    require_kept({data, resume, save}, with_endings(out, own));
+    require_kept({data, saved(), save}, with_endings(out, own));
   }
 };
 
