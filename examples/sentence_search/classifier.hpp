@@ -86,6 +86,7 @@ inline Classifier load_classifier(const std::string& folder, std::size_t width) 
     Classifier classifier;
     for (std::size_t i = 0; state.texts.contains("label." + std::to_string(i)); ++i) {
       classifier.labels.push_back(state.texts["label." + std::to_string(i)]);
+      examples::require_text(classifier.labels.back(), path + text(": label %zu", i));
     }
     const std::size_t count = classifier.labels.size();
     tapegrad::require_arrays("classifier", state, {{"weight", {count, width}}, {"bias", {count}}}, true);

@@ -95,6 +95,7 @@ inline Index load_index(SentenceEncoder& encoder, const std::string& path) {
     if (state.text("model") != fingerprint(encoder)) throw BadInput(path + ": is an index of another model");
     Index index;
     index.content = std::move(state.texts["lines"]);
+    examples::require_text(index.content, path + ": its text");
     index.lines = lines_of(index.content);
     index.numbers = filled(index.lines);
     tapegrad::require_arrays("index", state, {{"embeddings", {index.numbers.size(), encoder.bert().config().width}}},

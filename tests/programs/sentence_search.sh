@@ -53,6 +53,17 @@ status=$?
 [[ $status == 0 || ($status == 1 && ! -e $folder/huge/model.safetensors) ]] ||
   fail "a large rate: exit $status, $(cat "$folder/errors")"
 
+# Ctrl-C: the step ends, and what was learnt is saved.
+"$program" --model "$tiny" --train "$folder/labelled" --epochs 100000 --quiet --out "$folder/out" --save "$folder/stopped" \
+  > "$folder/text" 2> "$folder/errors" &
+process=$!
+wait_until test -d "$folder/stopped" || fail "--train does not begin"
+sleep 1
+kill -INT $process
+wait $process
+status=$?
+[[ $status == 0 && -s $folder/stopped/classifier.safetensors ]] && grep -q '^stopped after step [0-9]* of' "$folder/text" ||
+  fail "interrupted: exit $status, $(cat "$folder/text" "$folder/errors")"
 with_bytes '\377' weight "$folder/model_0/classifier.safetensors" "$folder/nan"
 cp "$folder/nan" "$folder/model_0/classifier.safetensors"
 "$program" --model "$folder/model_0" --classify > "$folder/bad" 2>&1 < "$folder/lines"
@@ -100,6 +111,11 @@ says 'line 2 must be a label, a tab and a text' run --train "$folder/no_tab"
 says 'two labels' run --train "$folder/one_label"
 says 'too few' run --train "$folder/short"
 for file in empty lines cut none .; do says '' run --search "$folder/$file" --query x; done
+LC_ALL=C sed 's/guitar/\\u001b/' "$folder/index" > "$folder/escape"
+says 'binary data' run --search "$folder/escape" --query x
+LC_ALL=C sed 's/animal/\\u001b/' "$folder/model_0.001/classifier.safetensors" > "$folder/escape"
+cp "$folder/escape" "$folder/model_0.001/classifier.safetensors"
+says 'label 0, line 1, byte 1: binary data' "$program" --model "$folder/model_0.001" --classify
 says 'an index that sentence_search has saved' run --search "$folder/model_0/classifier.safetensors" --query x
 says 'must be F32 or F64' run --search "$tiny/model.safetensors" --query x
 says 'needs a plain file' run --index "$folder/lines" --save "$folder"
