@@ -14,7 +14,7 @@ struct Settings {
 
   /// Calls visit(name, field, lowest, highest, help) for each.
   void each(auto&& visit) {
-    visit("width", width, 4, 1024, "what is known of a token [64; 128 with --pairs]");
+    visit("width", width, 4, 1024, "numbers that stand for a token [64; 128 with --pairs]");
     visit("layers", layers, 1, 12, "in the encoder, and as many in the decoder [2]");
     visit("heads", heads, 1, 64, "of attention, dividing the width [4]");
     visit("steps", steps, 1, 10000000,
@@ -24,7 +24,7 @@ struct Settings {
     visit("dropout", dropout, 0, 0.9, "in training [0; 0.1 with --pairs]");
     visit("needed", needed, 0, 100,
           "percent of the test that must be exact, for exit code 0 [99; 80 with --quick; 0 with --pairs]");
-    visit("first", first, 0, 1000000000, "how many pairs of the file are used, 0 for all [0; 1000 with --quick]");
+    visit("first", first, 0, 100000000, "how many pairs of the file are used, 0 for all [0; 1000 with --quick]");
     visit("longest", longest, 1, 1000, "tokens of a side; pairs with more are left out [50]");
     visit("min-frequency", min_frequency, 1, 1000000, "a word that comes less often in the file is unknown [2]");
     visit("held-out", held_out, 0, 50, "percent of the file's sources, for the test; 0: test what was trained on [10]");
