@@ -1,5 +1,7 @@
 #include "nn/utf8.hpp"
 
+#include <algorithm>
+
 namespace tapegrad::utf8 {
 
 Character first(std::string_view text) {
@@ -32,8 +34,8 @@ std::u32string decoded(std::string_view text) {
   std::u32string characters;
   while (!text.empty()) {
     const Character character = first(text);
-    characters += character.code;
-    text.remove_prefix(character.bytes);
+    characters += character.bytes > 0 ? character.code : U'\uFFFD';
+    text.remove_prefix(std::max<std::size_t>(character.bytes, 1));
   }
   return characters;
 }

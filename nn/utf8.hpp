@@ -18,7 +18,7 @@ Character first(std::string_view text);
 /// Where a text ends to be UTF-8, in bytes; its size when all of it is.
 std::size_t valid_bytes(std::string_view text);
 
-/// All characters of a text that is UTF-8.
+/// All characters of a text; U+FFFD for each byte that is not UTF-8.
 std::u32string decoded(std::string_view text);
 
 /// A code point's one to four bytes.
