@@ -106,7 +106,7 @@ kill -KILL "$victim"
 wait $job 2> /dev/null
 status=$?
 [[ $status != 0 && $((SECONDS - begin)) -le 10 ]] || fail "killed: exit $status after $((SECONDS - begin)) s"
-step=$(($(wc -l < "$folder/killed/language_model.csv") + 4))
+step=$(($(step_of "$saved") + 5))
 on 2 "$model" --resume "$saved" --quiet --stop-at $step --out "$folder/killed" > /dev/null ||
   fail "killed, and gone on with: $(cat "$folder/errors")"
 exit $failures

@@ -32,6 +32,9 @@ wait_until() {
   done
 }
 
+# step_of CHECKPOINT: how many steps it has done.
+step_of() { head -c 100000 "$1" | grep -ao '"optimizer.0.step":"[0-9]*' | grep -o '[0-9]*$'; }
+
 # survives_kills COUNT LOG ARGUMENTS...: killed that many times, each at a random moment of a run that saves every step,
 # the program goes on from its checkpoint each time, and ends with the losses that an unbroken run has in its LOG.
 survives_kills() {
@@ -51,7 +54,7 @@ survives_kills() {
     ln -f "$saved" "$last"  # what it holds is kept, so that the next one has another inode
     begin=(--resume "$saved")
   done
-  steps=$(($(wc -l < "$folder/killed/$log") + 10))
+  steps=$(($(step_of "$saved") + 10))
   "$program" "$@" "${begin[@]}" --stop-at $steps --out "$folder/killed" > /dev/null 2> "$folder/errors" &&
     "$program" "$@" --stop-at $steps --out "$folder/unbroken" > /dev/null 2>> "$folder/errors" ||
     fail "after kills: exit $?, $(cat "$folder/errors")"
