@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/grad_check.hpp"
+#include "autograd/named_scope.hpp"
 #include "autograd/ops.hpp"
 #include "autograd/random.hpp"
 #include "autograd/state.hpp"

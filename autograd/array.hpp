@@ -60,6 +60,24 @@ void release_pooled_memory() noexcept;
 /// AddressSanitizer, where the pool is compiled out so that every block is watched.
 std::size_t pooled_bytes() noexcept;
 
+/// Makes and destroys single objects in the pool's memory.
+template <class T, class... Args>
+T* pool_new(Args&&... args) {
+  void* block = pool_allocate(sizeof(T));
+  try {
+    return new (block) T(std::forward<Args>(args)...);
+  } catch (...) {
+    pool_deallocate(block, sizeof(T));
+    throw;
+  }
+}
+template <class T>
+void pool_delete(T* object) noexcept {
+  if (object == nullptr) return;
+  object->~T();
+  pool_deallocate(object, sizeof(T));
+}
+
 /// Standard allocator over the pool. Arrays made with it start on a 64-byte line, whatever -march the user compiles
 /// with.
 template <class T>
@@ -106,6 +124,21 @@ inline std::size_t element_count(const Shape& shape) {
 inline Array empty_array(const Shape& shape) {
   element_count(shape);
   return Array::from_shape(shape);
+}
+
+/// A Holder (an Array, or something made from one) in pooled memory that holds the expression's value. A scalar is put
+/// there without xtensor's assignment machinery, which costs more than a scalar op.
+template <class Holder, class E>
+Holder* evaluate(const E& expression) {
+  if (expression.dimension() != 0) return pool_new<Holder>(expression);
+  const Real number = static_cast<Real>(expression());
+  Holder* holder = pool_new<Holder>();
+  if constexpr (std::is_same_v<Holder, Array>) {
+    holder->data()[0] = number;
+  } else {
+    holder->value.data()[0] = number;
+  }
+  return holder;
 }
 
 }  // namespace TAPEGRAD

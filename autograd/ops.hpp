@@ -8,8 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "autograd/record.hpp"
 #include "autograd/shapes.hpp"
-#include "autograd/tape.hpp"
 
 namespace TAPEGRAD {
 

@@ -9,7 +9,6 @@ namespace TAPEGRAD {
 namespace {
 
 thread_local Scope* innermost = nullptr;
-constinit thread_local const char* running = "record";  // the op whose rule runs, for what its sinks refuse
 std::atomic<std::uint64_t> next_id{1};
 
 /// Stands on the tape for a Tensor that the user made; its adjoint becomes the Tensor's gradient.
@@ -22,12 +21,6 @@ struct LeafStep final : Step {
   void describe(std::vector<OperandInfo>&) const override {}
   const Tensor* leaf() const override { return &tensor; }
   Tensor tensor;
-};
-
-struct Busy {
-  explicit Busy(bool& tape_is) : flag(tape_is) { flag = true; }
-  ~Busy() { flag = false; }
-  bool& flag;
 };
 
 /// After it, one push_back can't throw.
@@ -119,97 +112,6 @@ void detail::check_version(const char* op, const Tensor& saved, std::uint32_t ve
           saved.shape());
 }
 
-// ---- sinks --------------------------------------------------------------------------------------------------------
-
-/// The gradient, summed down to the shape of the operand that `source` made.
-template <class T>
-static T fitted(const T& gradient, const Step& source) {
-  if (!broadcasts_to(source.shape, gradient.shape())) {
-    refuse(running,
-           std::string("the rule's gradient of an operand from '") + source.name +
-               "' must have the operand's shape, or one that it broadcasts to",
-           to_text(gradient.shape()) + " and " + to_text(source.shape));
-  }
-  return sum_to(gradient, source.shape);
-}
-
-/// The gradient of the step whose rule runs, where it is not read afterwards, and the step that gets it whole: `dx +=
-/// dy` then moves it instead of copying.
-struct Loan {
-  const Array* dy = nullptr;
-  Step* taker = nullptr;
-};
-static thread_local Loan loan;
-
-void Sink<Array>::settle() const {
-  loan.taker = nullptr;
-  step_->borrows = false;
-  step_->adjoint = pool_new<Array>(*loan.dy);
-}
-
-void Sink<Array>::operator+=(const Array& gradient) const {
-  if (step_ == nullptr) return;
-  if (step_->borrows) settle();
-  if (gradient.shape() != step_->shape) {
-    *this += fitted(gradient, *step_);
-  } else if (step_->adjoint == nullptr && &gradient == loan.dy && loan.taker == nullptr) {
-    loan.taker = step_;
-    step_->borrows = true;
-  } else if (step_->adjoint == nullptr) {
-    step_->adjoint = evaluate<Array>(gradient);
-  } else {
-    add_in_place(*step_->adjoint, gradient);
-  }
-}
-
-void Sink<Array>::operator+=(Array&& gradient) const {
-  if (step_ == nullptr) return;
-  if (step_->borrows) settle();
-  if (gradient.shape() != step_->shape) gradient = fitted(gradient, *step_);
-  if (step_->adjoint == nullptr) {
-    step_->adjoint = pool_new<Array>(std::move(gradient));
-  } else {
-    add_in_place(*step_->adjoint, gradient);
-  }
-}
-
-void Sink<Array>::operator+=(const Product& gradient) const {
-  if (step_ == nullptr) return;
-  if (step_->borrows) settle();
-  const Shape& shape = step_->shape;
-  if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), gradient.shape.end() - 2)) {
-    *this += gradient.evaluate();  // only batch axes can be summed over on the way
-    return;
-  }
-  if (step_->adjoint != nullptr) {
-    gradient.fill(*step_->adjoint, true);
-    return;
-  }
-  Array first = empty_array(step_->shape);
-  gradient.fill(first, false);
-  step_->adjoint = pool_new<Array>(std::move(first));
-}
-
-Array* Sink<Array>::buffer() const {
-  if (step_ == nullptr) return nullptr;
-  if (step_->borrows) settle();
-  if (step_->adjoint == nullptr) step_->adjoint = pool_new<Array>(step_->shape, Real(0));
-  return step_->adjoint;
-}
-
-Sink<Array>::Room Sink<Array>::room() const {
-  if (step_ == nullptr || step_->borrows || step_->adjoint != nullptr) return {buffer(), true};
-  step_->adjoint = pool_new<Array>(empty_array(step_->shape));
-  return {step_->adjoint, false};
-}
-
-void Sink<Tensor>::operator+=(const Tensor& gradient) const {
-  if (step_ == nullptr) return;
-  Tensor& sum = (*gradients_)[step_->index];
-  const Tensor term = gradient.shape() == step_->shape ? gradient : fitted(gradient, *step_);
-  sum = sum.defined() ? sum + term : term;
-}
-
 // ---- backward -----------------------------------------------------------------------------------------------------
 
 Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& options) {
@@ -235,25 +137,8 @@ Step* Tape::last_step(const Tensor& y, const char* who, const BackwardOptions& o
   return source(y, who);
 }
 
-static Tensor seed_of(const Tensor& y, const BackwardOptions& options) {
+Tensor Tape::seed_of(const Tensor& y, const BackwardOptions& options) {
   return options.seed.defined() ? options.seed : Tensor(Array(y.shape(), Real(1)));
-}
-
-/// Runs the step's rule; afterwards its adjoint belongs to the step that borrowed it, if one did.
-static void run_rule(Step& step) {
-  const Loan outer = std::exchange(loan, {step.retained ? nullptr : step.adjoint, nullptr});
-  try {
-    step.backward(*step.adjoint);
-  } catch (...) {
-    if (loan.taker != nullptr) loan.taker->borrows = false;
-    loan = outer;
-    throw;
-  }
-  if (loan.taker != nullptr) {
-    loan.taker->borrows = false;
-    loan.taker->adjoint = std::exchange(step.adjoint, nullptr);
-  }
-  loan = outer;
 }
 
 void Tape::run(Step* last, const Tensor& seed, bool keep) {
@@ -311,37 +196,6 @@ void Tape::commit() noexcept {
   }
 }
 
-std::vector<Step*> Tape::sources_of(const Tensor& x) {
-  require(x.requires_grad(), "gradient", "each x must require grad", x.shape());
-  const Cell& cell = x.cell();
-  if (!cell.leaf) {
-    require(cell.tape == id_, "gradient", "each x must be a leaf or on this tape", x.shape());
-    return {cell.step};
-  }
-  std::vector<Step*> sources;  // more than one where another tape used the leaf in between
-  for (Step* step : leaves_) {
-    if (step->leaf()->same_as(x)) sources.push_back(step);
-  }
-  return sources;
-}
-
-/// Marks the steps between the sources and the end as wanted, and no others.
-void Tape::want_only(const std::vector<std::vector<Step*>>& sources) {
-  for (Step* step : steps_) step->wanted = false;
-  for (const auto& steps : sources) {
-    for (Step* step : steps) step->wanted = step->retained = true;
-  }
-  std::vector<OperandInfo> operands;
-  for (Step* step : steps_) {
-    operands.clear();
-    step->describe(operands);
-    step->runs = std::any_of(operands.begin(), operands.end(), [](const OperandInfo& operand) {
-      return operand.source != nullptr && operand.source->wanted;
-    });
-    step->wanted |= step->runs;
-  }
-}
-
 /// Undoes want_only, and drops adjoints that a pass left behind.
 void Tape::want_all() noexcept {
   for (Step* step : steps_) {
@@ -350,66 +204,6 @@ void Tape::want_all() noexcept {
     step->wanted = step->runs = true;
     step->retained = step->leaf() != nullptr;
   }
-}
-
-std::vector<Tensor> Tape::gradient(const Tensor& y, const std::vector<Tensor>& xs, const BackwardOptions& options) {
-  Step* last = last_step(y, "gradient", options);
-  std::vector<std::vector<Step*>> sources;
-  for (const Tensor& x : xs) sources.push_back(sources_of(x));
-  const Tensor seed = seed_of(y, options);
-  const bool keep = options.keep || options.create_graph;
-  std::vector<Tensor> recorded;
-  std::vector<Tensor> result;
-  try {
-    want_only(sources);
-    if (options.create_graph) {
-      recorded = run_recorded(last, seed);
-    } else if (last->wanted) {
-      run(last, seed, keep);
-    }
-    for (std::size_t i = 0; i < xs.size(); ++i) {
-      const auto twin = std::find_if(xs.begin(), xs.end(), [&](const Tensor& x) { return x.same_as(xs[i]); });
-      const auto first = static_cast<std::size_t>(twin - xs.begin());
-      if (first < i) {  // its gradient has been moved away
-        result.push_back(options.create_graph ? result[first] : Tensor(Array(result[first].value())));
-        continue;
-      }
-      Tensor sum;
-      for (Step* step : sources[i]) {
-        Tensor term;
-        if (options.create_graph) {
-          if (step->index < recorded.size()) term = recorded[step->index];
-        } else if (step->adjoint != nullptr) {
-          term = Tensor(std::move(*step->adjoint));
-        }
-        if (term.defined()) sum = sum.defined() ? sum + term : term;
-      }
-      result.push_back(sum.defined() ? sum : Tensor(Array(xs[i].shape(), Real(0))));
-    }
-  } catch (...) {
-    want_all();
-    if (!keep) restart();
-    throw;
-  }
-  want_all();
-  if (!keep) restart();
-  return result;
-}
-
-std::vector<Tensor> Tape::run_recorded(Step* last, const Tensor& seed) {
-  const Busy busy(busy_);
-  const NamedScope name("backward");
-  std::vector<Tensor> gradients(last->index + std::size_t{1});
-  gradients[last->index] = seed;
-  for (std::size_t i = gradients.size(); i-- > 0;) {
-    Step* step = steps_[i];
-    if (!gradients[i].defined() || !step->runs) continue;
-    const Tensor dy = gradients[i];
-    running = step->name;
-    step->backward(dy, gradients);
-    if (!step->retained) gradients[i] = Tensor();
-  }
-  return gradients;
 }
 
 }  // namespace TAPEGRAD

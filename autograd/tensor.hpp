@@ -4,10 +4,10 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <iosfwd>
 
 #include "autograd/mask.hpp"
+#include "autograd/nested_list.hpp"
 
 namespace TAPEGRAD {
 
@@ -29,50 +29,6 @@ struct Cell {
   bool requires_grad = false;
   bool leaf = true;
 };
-
-/// Makes and destroys single objects in the pool's memory.
-template <class T, class... Args>
-T* pool_new(Args&&... args) {
-  void* block = pool_allocate(sizeof(T));
-  try {
-    return new (block) T(std::forward<Args>(args)...);
-  } catch (...) {
-    pool_deallocate(block, sizeof(T));
-    throw;
-  }
-}
-template <class T>
-void pool_delete(T* object) noexcept {
-  if (object == nullptr) return;
-  object->~T();
-  pool_deallocate(object, sizeof(T));
-}
-
-/// A Holder (an Array, or something made from one) in pooled memory that holds the expression's value. A scalar is put
-/// there without xtensor's assignment machinery, which costs more than a scalar op.
-template <class Holder, class E>
-Holder* evaluate(const E& expression) {
-  if (expression.dimension() != 0) return pool_new<Holder>(expression);
-  const Real number = static_cast<Real>(expression());
-  Holder* holder = pool_new<Holder>();
-  if constexpr (std::is_same_v<Holder, Array>) {
-    holder->data()[0] = number;
-  } else {
-    holder->value.data()[0] = number;
-  }
-  return holder;
-}
-
-/// A number or a list of such: what a braced list of numbers is read as.
-struct NestedList {
-  template <class Number>
-  requires std::is_arithmetic_v<Number> NestedList(Number n) : number(static_cast<Real>(n)), is_number(true) {}
-  NestedList(std::initializer_list<NestedList> l) : list(l) {}
-  Real number = 0;
-  bool is_number = false;
-  std::initializer_list<NestedList> list;
-};
-Array to_array(std::initializer_list<NestedList> list);
 
 /// A handle to an array that takes part in differentiation. Copies are cheap and share value and gradient.
 ///

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/named_scope.hpp"
 #include "autograd/ops.hpp"
 
 namespace TAPEGRAD::nn {
