@@ -10,7 +10,6 @@
 #include "autograd/mask.hpp"
 #include "autograd/random.hpp"
 #include "examples/support/files.hpp"
-#include "examples/support/training.hpp"
 #include "nn/fingerprint.hpp"
 #include "nn/utf8.hpp"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "examples/language_model/text.hpp"
+#include "examples/support/training.hpp"
 #include "nn/language_model.hpp"
 #include "optim/adam.hpp"
 

@@ -2,7 +2,9 @@
 // not.
 #pragma once
 
+#include "autograd/ops.hpp"
 #include "examples/sentence_search/index.hpp"
+#include "examples/support/csv.hpp"
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "examples/support/checkpoint.hpp"
 #include "examples/support/program.hpp"
 #include "examples/support/show.hpp"
-#include "examples/support/training.hpp"
 #include "nn/fingerprint.hpp"
 #include "nn/sentence_encoder.hpp"
 #include "nn/serialize.hpp"

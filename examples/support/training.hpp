@@ -7,6 +7,7 @@
 
 #include "autograd/ops.hpp"
 #include "distributed/data_parallel.hpp"
+#include "examples/support/checkpoint.hpp"
 #include "examples/support/csv.hpp"
 #include "examples/support/settings.hpp"
 #include "nn/serialize.hpp"
@@ -77,32 +78,6 @@ inline void remove_old(const std::string& out, const std::vector<std::string>& n
 }
 
 // ---- checkpoints ----------------------------------------------------------------------------------------------------
-
-/// `work()`, with an Error from it as a BadInput about what is read: the file at `path`, or an option.
-auto reading(const std::string& path, auto&& work) {
-  try {
-    return work();
-  } catch (const tapegrad::Error& error) {
-    std::string what = error.what();  // "[who] what is wrong", the former being nothing to the user
-    const std::string who = tapegrad::in_quotes(path) + "] ";
-    const std::size_t named = what.find(who), end = what.find("] ");
-    if (named != std::string::npos) {
-      what.erase(0, named + who.size());
-    } else if (what.starts_with('[') && end != std::string::npos) {
-      what.erase(0, end + 2);
-    }
-    throw BadInput(path + ": " + what);
-  }
-}
-
-/// The first array's name with NaN or infinities, but for measurements that were not made; null when there is none.
-inline const std::string* find_not_finite(const tapegrad::State& state) {
-  for (const auto& [name, array] : state.arrays) {
-    const bool finite = std::all_of(array.begin(), array.end(), [](auto x) { return std::isfinite(x); });
-    if (!finite && name != "log.measured") return &name;
-  }
-  return nullptr;
-}
 
 /// What the checkpoint at `path` holds, with `settings` taken from it. Throws BadInput for one that is damaged, of
 /// another program, of other settings than the command line's, or with numbers that are not finite or not of one

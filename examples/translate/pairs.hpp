@@ -6,7 +6,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "examples/support/training.hpp"
 #include "examples/translate/corpus.hpp"
 #include "examples/translate/settings.hpp"
 #include "nn/fingerprint.hpp"
