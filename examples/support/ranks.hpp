@@ -15,12 +15,13 @@ namespace examples {
 inline int run_on(const tapegrad::Ranks& ranks, int argc, const char* const* argv, const std::string& name,
                   const std::string& about, const std::function<void(CLI::App&)>& options,
                   const std::function<void(const Common&)>& job) {
-  static struct : std::streambuf {
+  struct Nowhere : std::streambuf {
     int overflow(int c) override { return c == traits_type::eof() ? 0 : c; }
-  } nowhere;
+  };
   if (!ranks.first()) {
-    std::cout.rdbuf(&nowhere);
-    std::cerr.rdbuf(&nowhere);
+    static Nowhere* const nowhere = new Nowhere;  // for ever: the streams are flushed after statics have ended
+    std::cout.rdbuf(nowhere);
+    std::cerr.rdbuf(nowhere);
   }
   return run(argc, argv, name, about, options, [&](const Common& common) {
     if (ranks.size() == 1) return job(common);
