@@ -18,7 +18,7 @@
 #include "optim/adam.hpp"
 
 using namespace tapegrad;
-using examples::draw, examples::expect, examples::show, examples::text;
+using examples::add_number, examples::draw, examples::expect, examples::show, examples::text;
 using Numbers = std::vector<double>;
 
 namespace {
@@ -216,13 +216,12 @@ int main(int argc, char** argv) {
       argc, argv, "multihead_attention",
       "Multi-head attention learns to return the value beside a key; average pooling can't.",
       [&](CLI::App& app) {
-        app.add_option("--pairs", options.pairs, "in a set, 4 to 32")->check(CLI::Range(4, 32))->capture_default_str();
+        add_number(app, "--pairs", options.pairs, 4, 32, "in a set, 4 to 32")->capture_default_str();
         app.add_option("--heads", options.heads, "of attention: 1, 2, 4 or 8")
+            ->check(examples::decimal, "")
             ->check(CLI::IsMember({1, 2, 4, 8}))
             ->capture_default_str();
-        app.add_option("--steps", options.steps, "of training [3000; 300 with --quick]")
-            ->check(CLI::Range(10, 1000000))
-            ->type_name("COUNT");
+        add_number(app, "--steps", options.steps, 10, 1000000, "of training [3000; 300 with --quick]");
       },
       [&](const examples::Common& common) { job(common, options); });
 }

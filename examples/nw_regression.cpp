@@ -215,12 +215,6 @@ std::string positive(const std::string& number) {
   return *end == '\0' && value > 0 && std::isfinite(value) ? "" : "a positive number is needed; got '" + number + "'";
 }
 
-std::string epoch_count(const std::string& number) {
-  const bool digits = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
-  const bool fits = digits && number.size() < 8 && std::stol(number) >= 1 && std::stol(number) <= 1000000;
-  return fits ? "" : "a whole number from 1 to 1000000 is needed; got '" + number + "'";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -249,9 +243,8 @@ int main(int argc, char** argv) {
            "train a weight per key position [for the textbook's curve]; a point's position depends on which one is "
            "left out, so a table's curve may contradict its left-out errors")
         ->excludes(shared);
-    app.add_option("--epochs", options.epochs, "steps of training, each on all points [100; 20 with --quick]")
-        ->check(epoch_count, "")
-        ->type_name("COUNT");
+    examples::add_number(app, "--epochs", options.epochs, 1, 1'000'000,
+                         "steps of training, each on all points [100; 20 with --quick]");
     app.add_option("--learning-rate", options.learning_rate,
                    "step per unit of gradient [0.5; for a table, 0.05 or less]")
         ->check(positive, "")

@@ -436,15 +436,12 @@ int main(int argc, char** argv) {
       argc, argv, "positional_encoding",
       "Positional encodings: four ideas, sines and cosines, their products and rotations, and positions that collide.",
       [&](CLI::App& app) {
-        app.add_option("--length", options.length, "positions that must not collide, for the smallest width")
-            ->check(CLI::Range(2, 20000))
-            ->capture_default_str();
-        app.add_option("--tolerance", options.tolerance, "two positions collide when their rows are nearer than this")
-            ->check(CLI::Range(1e-4, 0.9))
-            ->capture_default_str();
+        const char* const length = "positions that must not collide, for the smallest width";
+        examples::add_number(app, "--length", options.length, 2, 20000, length)->capture_default_str();
+        const char* const tolerance = "two positions collide when their rows are nearer than this";
+        examples::add_number(app, "--tolerance", options.tolerance, 1e-4, 0.9, tolerance)->capture_default_str();
       },
       [&](const examples::Common& common) {
-        if (std::isnan(options.tolerance)) throw examples::BadInput("--tolerance: a number is needed; got nan");
         examples::prepare_output_folder(common.out);
         Rng rng(common.seed);
         compare_ideas(common.out);

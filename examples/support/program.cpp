@@ -27,7 +27,7 @@ std::string whole_number(const std::string& text) {
   std::uint64_t value = 0;
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error == std::errc() && end == last) return "";
+  if (error == std::errc() && end == last) return decimal(text);
   return "a whole number from 0 to 2^64 - 1 is needed; got '" + text + "'";
 }
 
@@ -92,13 +92,19 @@ void add_file(CLI::App& app, const std::string& option, std::string& file, const
   app.add_option(option, file, help)->check(not_empty, "")->type_name("FILE");
 }
 
+std::string decimal(const std::string& number) {
+  const std::size_t first = number.find_first_not_of(" \t+-");
+  if (first == number.npos || number[first] != '0' || first + 1 == number.size() || number[first + 1] == '.') return "";
+  return "a decimal number that doesn't begin with 0 is needed; got '" + number + "'";
+}
+
 CLI::Validator within(double low, double high) {
   const std::string range = rounded(low) + " to " + rounded(high);
   return CLI::Validator(
       [=](const std::string& given) {
         double number = 0;
         const bool is_number = CLI::detail::lexical_cast(given, number);
-        if (is_number && number >= low && number <= high) return std::string();
+        if (is_number && number >= low && number <= high) return decimal(given);
         return "a number from " + range + " is needed; got '" + given + "'";
       },
       range);

@@ -31,13 +31,16 @@ int run(int argc, const char* const* argv, const std::string& name, const std::s
 /// Adds an option that is a file's name, which must not be empty.
 void add_file(CLI::App& app, const std::string& option, std::string& file, const std::string& help);
 
-/// A number of that range, and not NaN.
+/// For an option that is a number: what is wrong with it, or nothing. CLI11 takes 010 for octal, and 0x10 for 16.
+std::string decimal(const std::string& number);
+
+/// A decimal number of that range, and not NaN.
 CLI::Validator within(double low, double high);
 
 /// Adds an option that is a number of that range.
-void add_number(CLI::App& app, const std::string& option, auto& number, double low, double high,
-                const std::string& help) {
-  app.add_option(option, number, help)->check(within(low, high))->type_name("N");
+CLI::Option* add_number(CLI::App& app, const std::string& option, auto& number, double low, double high,
+                        const std::string& help) {
+  return app.add_option(option, number, help)->check(within(low, high))->type_name("N");
 }
 
 /// What is known of a training's step; the line shows nothing else.

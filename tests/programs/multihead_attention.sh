@@ -27,5 +27,5 @@ status=$?
   fail "--steps 10: exit $status and $(cat "$folder/errors")"
 
 helps --heads
-refuses '--pairs 3' '--pairs 33' '--pairs x' '--heads 3' '--steps 0' '--nonsense' '--seed -1' '--out /dev/null/x'
+refuses '--pairs 3' '--pairs 33' '--pairs x' '--pairs 010' '--heads 3' '--heads 010' '--steps 0' '--nonsense' '--seed -1' '--out /dev/null/x'
 exit $failures

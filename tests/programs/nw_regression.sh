@@ -139,7 +139,7 @@ refuse --csv three.csv --shared-width --per-position
 refuse --x x
 refuse --kernel triangle
 for width in 0 -1 nan inf 1e-9 wide; do refuse --width $width; done
-for epochs in 0 -1 1.5 many; do refuse --epochs $epochs; done
+for epochs in 0 010 -1 1.5 many; do refuse --epochs $epochs; done
 for rate in 0 -1 nan inf fast; do refuse --learning-rate $rate; done
 refuse --seed -1
 refuse --no-such-option

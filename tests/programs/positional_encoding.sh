@@ -31,6 +31,6 @@ status=$?
   fail "--tolerance 0.06: exit $status and $(cat "$folder/errors")"
 
 helps --length
-refuses '--length 1' '--length x' '--length 20001' '--tolerance 0' '--tolerance nan' \
+refuses '--length 1' '--length x' '--length 010' '--length 20001' '--tolerance 0' '--tolerance nan' \
   '--nonsense' '--seed -1' '--out /dev/null/x'
 exit $failures

@@ -128,9 +128,10 @@ shows_progress() {
     fail "no plain line: $(cat -v "$folder/plain_progress")"
 }
 
-# helps OPTION: --help shows the option.
+# helps OPTION: --help shows the option. And a number must be decimal.
 helps() {
   "$program" --help > "$folder/help" 2>&1 && grep -q -e "$1" "$folder/help" || fail "--help failed"
+  refused "decimal number that doesn't begin with 0 is needed; got '010'" --seed 010
 }
 
 # refused TEXT ARGUMENTS...: that is bad usage or input, and one line with that text says so.
