@@ -5,6 +5,7 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "autograd/state.hpp"
 #include "nn/file.hpp"
@@ -13,18 +14,28 @@
 namespace TAPEGRAD::nn {
 namespace {
 
-constexpr std::size_t kLongestWord = 100;        // characters; longer ones are unknown
-constexpr std::size_t kLongestText = 1 << 28;    // bytes without a space: ICU counts in 32 bits
-constexpr std::string_view kSpaces = " \t\n\r";  // all other blanks are found by ICU
-constexpr std::uint8_t kUnicode = 8;             // the version of the reference's character classes
-constexpr UChar32 kPunctuationThen = 0x166d;     // a symbol since Unicode 12
-constexpr UChar32 kMarkThen = 0x1734;            // not a nonspacing one since Unicode 14
+constexpr std::size_t kLongestWord = 100;          // characters; longer ones are unknown
+constexpr std::size_t kLargestFile = 100'000'000;  // bytes
+constexpr std::string_view kSpaces = " \t\n\r";    // all other blanks are found by ICU
+constexpr std::uint8_t kUnicode = 8;               // the version of the reference's character classes
 constexpr std::uint32_t kControls = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK;
 
 /// The bit of the character's class, among ICU's masks; 0 where it had none.
 std::uint32_t class_of(UChar32 c) {
-  if (c == kPunctuationThen) return U_GC_PO_MASK;
-  if (c == kMarkThen) return U_GC_MN_MASK;
+  switch (c) {  // whose class has changed since
+    case 0x166d:
+    case 0x111c9:
+      return U_GC_PO_MASK;
+    case 0x1734:
+      return U_GC_MN_MASK;
+    case 0x1885:
+    case 0x1886:
+      return U_GC_LO_MASK;
+    case 0xa9bd:
+      return U_GC_MC_MASK;
+    default:
+      break;
+  }
   UVersionInfo age;
   u_charAge(c, age);
   return age[0] == 0 || age[0] > kUnicode ? 0 : U_GET_GC_MASK(c);
@@ -41,40 +52,57 @@ bool is_punctuation(UChar32 c) {
   return ascii || (c >= 0x80 && (class_of(c) & U_GC_P_MASK) != 0);
 }
 
-/// The text without control characters, with spaces around ideographs, decomposed.
-icu::UnicodeString clean(std::string_view text) {
-  icu::UnicodeString cleaned;
+/// The text without control characters, with spaces around ideographs, in canonical decomposition (NFD). ICU's own
+/// normalize() takes time by the square of a run of marks.
+std::u32string clean(std::string_view text) {
+  UErrorCode error = U_ZERO_ERROR;
+  const icu::Normalizer2* const decomposition = icu::Normalizer2::getNFDInstance(error);
+  if (U_FAILURE(error)) throw std::runtime_error(std::string("[WordPiece] ICU failed: ") + u_errorName(error));
+  std::u32string cleaned;
+  icu::UnicodeString parts;
   while (!text.empty()) {
     const utf8::Character character = utf8::first(text);
     text.remove_prefix(character.bytes);
     const auto c = static_cast<UChar32>(character.code);
     if (c == 0xfffd || (class_of(c) & kControls) != 0) continue;
     const bool alone = is_ideograph(c);
-    if (alone) cleaned.append(UChar32(' '));
-    cleaned.append(c);
-    if (alone) cleaned.append(UChar32(' '));
+    if (alone) cleaned += U' ';
+    if (c >= 0xc0 && decomposition->getDecomposition(c, parts)) {
+      for (std::int32_t at = 0; at < parts.length(); at = parts.moveIndex32(at, 1)) {
+        cleaned += static_cast<char32_t>(parts.char32At(at));
+      }
+    } else {
+      cleaned += character.code;
+    }
+    if (alone) cleaned += U' ';
   }
-  UErrorCode error = U_ZERO_ERROR;
-  const icu::Normalizer2* const decomposition = icu::Normalizer2::getNFDInstance(error);
-  icu::UnicodeString decomposed;
-  if (U_SUCCESS(error)) decomposition->normalize(cleaned, decomposed, error);
-  if (U_FAILURE(error)) throw std::runtime_error(std::string("[WordPiece] ICU failed: ") + u_errorName(error));
-  return decomposed;
+  const auto order = [](char32_t mark) { return u_getCombiningClass(static_cast<UChar32>(mark)); };
+  for (auto end = cleaned.begin(); end != cleaned.end();) {
+    const auto begin = std::find_if(end, cleaned.end(), order);
+    end = std::find_if_not(begin, cleaned.end(), order);
+    std::stable_sort(begin, end, [&](char32_t a, char32_t b) { return order(a) < order(b); });
+  }
+  return cleaned;
 }
 
 }  // namespace
 
-WordPiece::WordPiece(std::vector<std::string> vocabulary) : tokens_(std::move(vocabulary)) {
+WordPiece::WordPiece(std::vector<std::string> vocabulary, const std::string& who) : tokens_(std::move(vocabulary)) {
   words_.reserve(tokens_.size());
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& token = tokens_[i];
-    require(utf8::valid_bytes(token) == token.size(), "WordPiece", "a token must be UTF-8", i);
+    require(utf8::valid_bytes(token) == token.size(), who, "a token must be UTF-8", i);
     const bool goes_on = token.size() > 2 && token.starts_with("##");
     const std::string_view letters = std::string_view(token).substr(goes_on ? 2 : 0);
     const bool added = (goes_on ? pieces_ : words_).emplace(letters, static_cast<std::int64_t>(i)).second;
-    require(added, "WordPiece", "a token can be given only once", in_quotes(token));
+    require(added, who, "a token can be given only once", in_quotes(token));
     longest_piece_ = std::max(longest_piece_, letters.size());
   }
+  const auto number = [&](std::string_view token) {
+    const auto found = words_.find(token);
+    require(found != words_.end(), who, "the vocabulary must have the token", token);
+    return found->second;
+  };
   pad_ = number("[PAD]");
   unknown_ = number("[UNK]");
   first_ = number("[CLS]");
@@ -85,20 +113,18 @@ WordPiece::WordPiece(std::vector<std::string> vocabulary) : tokens_(std::move(vo
 }
 
 WordPiece WordPiece::from_file(const std::string& path) {
+  const std::string who = "WordPiece " + in_quotes(path);
   std::ifstream file = open_file(path);
+  std::error_code none;
+  require(!file.is_open() || std::filesystem::file_size(path, none) <= kLargestFile, who,
+          "the vocabulary must be at most 100 MB");
   std::vector<std::string> tokens;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
     tokens.push_back(std::move(line));
   }
-  require(file.is_open() && file.eof(), "WordPiece", "the vocabulary must be a file that can be read", in_quotes(path));
-  return WordPiece(std::move(tokens));
-}
-
-std::int64_t WordPiece::number(std::string_view token) const {
-  const auto found = words_.find(token);
-  require(found != words_.end(), "WordPiece", "the vocabulary must have the token", token);
-  return found->second;
+  require(file.is_open() && file.eof(), who, "the vocabulary must be a plain file that can be read");
+  return WordPiece(std::move(tokens), who);
 }
 
 std::vector<std::int64_t> WordPiece::operator()(std::string_view text, std::size_t longest) const {
@@ -134,15 +160,14 @@ std::vector<std::int64_t> WordPiece::operator()(std::string_view text, std::size
 /// Adds the tokens of a text without spaces, until there are enough.
 void WordPiece::add_plain(std::string_view text, std::vector<std::int64_t>& to, std::size_t most) const {
   if (text.empty() || to.size() >= most) return;
-  require(text.size() <= kLongestText, "WordPiece", "a text without a space must be at most 256 MiB", text.size());
-  const icu::UnicodeString cleaned = clean(text);
+  const std::u32string cleaned = clean(text);
   std::string word;
   const auto end_word = [&] {
     if (!word.empty()) add_word(word, to);
     word.clear();
   };
-  for (std::int32_t at = 0; at < cleaned.length() && to.size() < most; at = cleaned.moveIndex32(at, 1)) {
-    UChar32 c = cleaned.char32At(at);
+  for (std::size_t at = 0; at < cleaned.size() && to.size() < most; ++at) {
+    auto c = static_cast<UChar32>(cleaned[at]);
     if ((class_of(c) & U_GC_MN_MASK) != 0) continue;
     c = u_tolower(c);
     if (u_isUWhiteSpace(c)) {

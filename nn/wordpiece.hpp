@@ -24,10 +24,11 @@ namespace TAPEGRAD::nn {
 class WordPiece {
  public:
   /// The tokens in the order of their numbers, from 0. Refuses a list without [PAD], [UNK], [CLS] and [SEP], a token
-  /// given twice, and one that is not UTF-8.
-  explicit WordPiece(std::vector<std::string> vocabulary);
+  /// given twice, and one that is not UTF-8; `who` begins the message.
+  explicit WordPiece(std::vector<std::string> vocabulary, const std::string& who = "WordPiece");
 
-  /// From a file of one token a line, as BERT's vocab.txt. Refuses one that can't be read.
+  /// From a file of one token a line, as BERT's vocab.txt. Refuses, and names it, one that is not such a list, is no
+  /// plain file that can be read, or has more than 100 MB.
   static WordPiece from_file(const std::string& path);
 
   /// [CLS], the text's tokens, [SEP]; of these the first ones only, where there would be more than `longest` in all.
@@ -46,7 +47,6 @@ class WordPiece {
   };
   using Numbers = std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>>;
 
-  std::int64_t number(std::string_view token) const;
   void add_plain(std::string_view text, std::vector<std::int64_t>& to, std::size_t most) const;
   void add_word(std::string_view word, std::vector<std::int64_t>& to) const;
 

@@ -186,7 +186,14 @@ TEST_CASE("SentenceEncoder refuses what is no such model", "[sentence_encoder]")
   spoilt("config.json", with("1e-12", "-1"), "layer_norm_eps must be from 0 to 1");
   spoilt("config.json", with("\"pad_token_id\": 0", "\"pad_token_id\": -1"), "pad_token_id must be a token; got -1");
   spoilt("vocab.txt", good.read("vocab.txt") + "another one\n", "vocab_size must be the number of tokens in vocab.txt");
-  spoilt("vocab.txt", "", "must have the token; got [PAD]");
+  spoilt("vocab.txt", "", "vocab.txt\"] the vocabulary must have the token; got [PAD]");
+  const Copy large;
+  fs::resize_file(large.path + "/vocab.txt", 100'000'001);
+  large.refused("vocab.txt\"] the vocabulary must be at most 100 MB");
+  const Copy loop;
+  fs::create_symlink("sentence_bert_config.json", loop.path + "/loop");
+  fs::rename(loop.path + "/loop", loop.path + "/sentence_bert_config.json");
+  loop.refused("sentence_bert_config.json: the model's folder must have this file");
   spoilt("sentence_bert_config.json", "{}", "max_seq_length is missing");
   spoilt("sentence_bert_config.json", "{\"max_seq_length\": 49}", "max_position_embeddings; got 49 and 48");
   spoilt("tokenizer_config.json", "{\"do_lower_case\": false}", "do_lower_case must be true; got false");
