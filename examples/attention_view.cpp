@@ -1,8 +1,6 @@
 // Attention weights to click through: reads what multihead_attention and translate save with --out, and writes one HTML
 // page that needs nothing else, neither a server nor a network.
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "examples/attention_view/page.hpp"
 #include "examples/support/program.hpp"
@@ -14,10 +12,11 @@ using nlohmann::json;
 namespace {
 
 json read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw BadInput("cannot read " + path);
-  json maps = json::parse(file, nullptr, false);
-  if (maps.is_discarded()) throw BadInput(path + " is not JSON");
+  bool deep = false;  // such JSON is written by recursion
+  const auto watch = [&](int depth, json::parse_event_t, const json&) { return !(deep |= depth > 20); };
+  json maps = json::parse(examples::read_text(path), watch, false);
+  if (deep) throw BadInput(path + ": its JSON must nest at most 20 deep");
+  if (maps.is_discarded()) throw BadInput(path + ": is not JSON");
   return maps;
 }
 

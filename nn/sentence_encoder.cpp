@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::size_t kLargestJson = 1'000'000;                         // bytes
+constexpr int kDeepestJson = 20;                                        // braces and brackets within each other
 constexpr std::uint64_t kLargestSize = 1'000'000'000;                   // so that products of two stay below 2^64
 const std::vector<std::string> kSkipped = {"embeddings.position_ids"};  // in older files: 0, 1, 2 ...
 
@@ -34,7 +35,10 @@ std::string read_text(const std::string& path) {
 }
 
 Json parse(const std::string& text, const std::string& path) {
-  Json json = Json::parse(text, nullptr, false);
+  bool deep = false;  // copies and texts of such JSON are made by recursion
+  const auto watch = [&](int depth, Json::parse_event_t, const Json&) { return !(deep |= depth > kDeepestJson); };
+  Json json = Json::parse(text, watch, false);
+  if (deep) refuse_file(path, "its JSON must nest at most 20 deep");
   if (!json.is_object()) refuse_file(path, "it must be an object of JSON");
   return json;
 }

@@ -165,7 +165,13 @@ TEST_CASE("SentenceEncoder refuses what is no such model", "[sentence_encoder]")
 
   spoilt("config.json", "", "config.json: it must be an object of JSON");
   spoilt("config.json", "[1]", "config.json: it must be an object of JSON");
-  spoilt("config.json", std::string(500'000, '['), "config.json: it must be an object of JSON");
+  const std::string nested = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const char* key : {"model_type", "hidden_act", "architectures", "hidden_size", "layer_norm_eps", "unknown"}) {
+    spoilt("config.json", "{\"" + std::string(key) + "\":" + nested + "}",
+           "config.json: its JSON must nest at most 20");
+  }
+  spoilt("config.json", std::string(500'000, '['), "config.json: its JSON must nest at most 20 deep");
+  spoilt("tokenizer_config.json", "{\"do_lower_case\":" + nested + "}", "its JSON must nest at most 20 deep");
   spoilt("config.json", std::string(2'000'000, ' '), "config.json: it must be shorter than 1 MB");
   spoilt("config.json", with("\"bert\"", "\"roberta\""), "model_type must be \"bert\"; got \"roberta\"");
   spoilt("config.json", with("\"model_type\"", "\"type\""), "model_type must be \"bert\"; got null");

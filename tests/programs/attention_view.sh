@@ -74,4 +74,9 @@ wrong short '{"title": "t", "layers": [{"name": "n", "queries": ["a"], "keys": [
 wrong rows '{"title": "t", "layers": [{"name": "n", "queries": ["a", "b"], "keys": ["c"], "heads": [[[1]]]}]}'
 wrong large '{"title": "t", "layers": [{"name": "n", "queries": ["a"], "keys": ["b"], "heads": [[[1.5]]]}]}'
 wrong kind '{"title": "t", "layers": [{"name": "n", "queries": [1], "keys": ["b"], "heads": [[[1]]]}]}'
+good='{"title": "t", "layers": [{"name": "n", "queries": ["a"], "keys": ["b"], "heads": [[[1]]]}]'
+wrong deep "${good%\}}, \"more\": $(printf '[%.0s' {1..100000})$(printf ']%.0s' {1..100000})}"
+grep -q 'must nest at most 20 deep' "$folder/bad" || fail "deep: $(cat "$folder/bad")"
+mkfifo "$folder/pipe.json"
+refused 'is not a plain file' "$folder/pipe.json"
 exit $failures
