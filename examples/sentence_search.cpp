@@ -29,7 +29,8 @@ struct Options {
 };
 
 std::unique_ptr<SentenceEncoder> load_model(const std::string& folder) {
-  if (!std::filesystem::is_directory(folder)) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(folder, none)) {
     throw BadInput("no model in " + folder + ": `make minilm` fetches one, --model says where another is");
   }
   try {

@@ -110,9 +110,15 @@ BertConfig read_config(const std::string& folder, const std::string& text, std::
   return config;
 }
 
+/// Whether there is anything of that name, be it a link that leads nowhere.
+bool there(const std::string& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
 std::size_t read_longest(const std::string& folder, std::size_t positions) {
   const std::string path = folder + "/sentence_bert_config.json";
-  if (!fs::exists(path)) return positions;
+  if (!there(path)) return positions;
   const Json json = parse(read_text(path), path);
   const std::size_t longest = size_of(json, "max_seq_length", path);
   if (longest < 2 || longest > positions) {
@@ -124,8 +130,8 @@ std::size_t read_longest(const std::string& folder, std::size_t positions) {
 
 void require_kind(const std::string& folder) {
   const std::string tokenizer = folder + "/tokenizer_config.json", pooling = folder + "/1_Pooling/config.json";
-  if (fs::exists(tokenizer)) require_said(parse(read_text(tokenizer), tokenizer), "do_lower_case", true, tokenizer);
-  if (fs::exists(pooling)) {
+  if (there(tokenizer)) require_said(parse(read_text(tokenizer), tokenizer), "do_lower_case", true, tokenizer);
+  if (there(pooling)) {
     require_said(parse(read_text(pooling), pooling), "pooling_mode_mean_tokens", true, pooling);
   }
 }

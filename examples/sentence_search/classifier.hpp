@@ -82,7 +82,8 @@ inline void save_classifier(const Classifier& classifier, const std::string& fol
 /// Throws BadInput for a folder that has none, or not one for embeddings of this width.
 inline Classifier load_classifier(const std::string& folder, std::size_t width) {
   const std::string path = folder + "/classifier.safetensors";
-  if (!std::filesystem::exists(path)) throw BadInput(folder + ": has no classifier; --train makes one");
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) throw BadInput(folder + ": has no classifier; --train makes one");
   return examples::reading(path, [&] {
     State state = nn::load_checkpoint(path);
     Classifier classifier;

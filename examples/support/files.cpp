@@ -20,7 +20,7 @@ void prepare_output_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw BadInput("cannot create the output folder " + folder + ": " + error.message());
-  if (!std::filesystem::is_directory(folder)) throw BadInput("the output folder " + folder + " is not a folder");
+  if (!std::filesystem::is_directory(folder, error)) throw BadInput("the output folder " + folder + " is not a folder");
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw BadInput("cannot write to the output folder " + folder);
 }
 
