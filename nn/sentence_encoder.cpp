@@ -146,6 +146,11 @@ SentenceEncoder::SentenceEncoder(const std::string& folder)
   require_kind(folder);
   longest_ = read_longest(folder, bert_.config().positions);
   load_checkpoint(folder + "/model.safetensors", bert_, kSkipped);
+  for (const auto& [name, parameter] : bert_.named_parameters()) {
+    const Array& array = parameter.value();
+    if (std::all_of(array.begin(), array.end(), [](Real x) { return std::isfinite(x); })) continue;
+    refuse_file(folder + "/model.safetensors", "all numbers must be finite, and not so in " + in_quotes(name));
+  }
   bert_.eval();
 }
 
@@ -182,7 +187,13 @@ Array SentenceEncoder::operator()(const std::vector<Tokens>& sentences, std::siz
     for (std::size_t i = 0; i < count; ++i) some.push_back(sentences[order[at + i]]);
     const Tensor rows = embed(some);
     for (std::size_t i = 0; i < count; ++i) {
-      std::copy_n(rows.value().data() + i * width, width, embeddings.data() + order[at + i] * width);
+      const Real* const row = rows.value().data() + i * width;
+      const Real squares = std::inner_product(row, row + width, row, Real(0));
+      if (!(std::abs(squares - 1) < Real(1e-3))) {
+        throw std::runtime_error("an embedding must have norm 1, and not " + to_text(std::sqrt(squares)) +
+                                 ": the model's weights are too large, or 0");
+      }
+      std::copy_n(row, width, embeddings.data() + order[at + i] * width);
     }
     if (done) done(at + count);
   }

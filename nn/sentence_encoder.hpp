@@ -18,11 +18,13 @@ class SentenceEncoder {
   using Tokens = std::vector<std::int64_t>;
 
   /// Refuses, in one line that names the file, what is missing, is no such file, is of another kind of model, or
-  /// doesn't fit the others. Takes memory for the weights, in proportion to their file, and they are read once.
+  /// doesn't fit the others, and weights that are not finite. Takes memory for the weights, in proportion to their
+  /// file, and they are read once.
   explicit SentenceEncoder(const std::string& folder);
 
   /// The sentences' embeddings (N,E) in their order: rows of norm 1. `batch` of them at a time, those of like length
-  /// together, so that memory is for one batch. Refuses a text that is not UTF-8, and a batch of 0.
+  /// together, so that memory is for one batch. Refuses a text that is not UTF-8, and a batch of 0. Throws
+  /// std::runtime_error where weights are such that an embedding doesn't have that norm.
   Array operator()(const std::vector<std::string>& sentences, std::size_t batch = 32);
 
   /// The same of texts that are tokens already; `done` is told how many are, after each batch.

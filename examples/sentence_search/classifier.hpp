@@ -102,16 +102,24 @@ inline Classifier load_classifier(const std::string& folder, std::size_t width) 
   });
 }
 
+/// The scores of each row's labels, (N,E) -> (N,labels). Throws where they are not finite.
+inline Tensor scores(const Classifier& classifier, const Tensor& rows) {
+  Tensor all = (*classifier.map)(rows);
+  const bool finite = std::all_of(all.value().begin(), all.value().end(), [](Real x) { return std::isfinite(x); });
+  if (!finite) throw std::runtime_error("the scores of the labels are not finite");
+  return all;
+}
+
 /// The likeliest label of each row (N,E).
 inline std::vector<std::int64_t> likeliest(const Classifier& classifier, const Tensor& rows) {
-  const tapegrad::Index best = tapegrad::argmax((*classifier.map)(rows), 1);
+  const tapegrad::Index best = tapegrad::argmax(scores(classifier, rows), 1);
   return {best.begin(), best.end()};
 }
 
 /// "0.93  label": the likeliest label of a text, and its probability.
 inline std::string classify(const Classifier& classifier, SentenceEncoder& encoder, const std::string& sentence) {
-  const Tensor scores = (*classifier.map)(Tensor(encoder(std::vector<std::string>{sentence})));
-  const Tensor probabilities = tapegrad::softmax(scores, 1);
+  const Tensor row(encoder(std::vector<std::string>{sentence}));
+  const Tensor probabilities = tapegrad::softmax(scores(classifier, row), 1);
   const Array& numbers = probabilities.value();
   const auto best = std::max_element(numbers.data(), numbers.data() + numbers.size()) - numbers.data();
   return text("%5.3f  ", static_cast<double>(numbers.data()[best])) + classifier.labels[std::size_t(best)];

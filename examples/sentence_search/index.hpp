@@ -100,10 +100,14 @@ inline Index load_index(SentenceEncoder& encoder, const std::string& path) {
     index.numbers = filled(index.lines);
     tapegrad::require_arrays("index", state, {{"embeddings", {index.numbers.size(), encoder.bert().config().width}}},
                              true);
-    if (index.numbers.empty() || examples::find_not_finite(state)) {
-      throw BadInput(path + ": must have a line, and numbers that are finite");
-    }
+    if (index.numbers.empty()) throw BadInput(path + ": must have a line");
     index.embeddings = std::move(state.arrays[0].second);
+    const std::size_t width = index.embeddings.shape()[1];
+    for (std::size_t i = 0; i < index.numbers.size(); ++i) {
+      const Real* const row = index.embeddings.data() + i * width;
+      const Real squares = std::inner_product(row, row + width, row, Real(0));
+      if (!(std::abs(squares - 1) < Real(1e-3))) throw BadInput(path + ": each row of numbers must have norm 1");
+    }
     return index;
   });
 }

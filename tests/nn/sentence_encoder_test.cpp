@@ -142,6 +142,21 @@ TEST_CASE("A SentenceEncoder that is saved comes back the same", "[sentence_enco
   CHECK_THROWS_AS(tiny.save("/dev/null/x"), std::runtime_error);
 }
 
+TEST_CASE("SentenceEncoder says when numbers are not finite, or 0", "[sentence_encoder]") {
+  const Copy copy;
+  SentenceEncoder tiny(sentences::kTiny);
+  Parameter weight = tiny.bert().embeddings.norm.weight;
+  weight.mutable_value()(3) = std::numeric_limits<Real>::quiet_NaN();
+  tiny.save(copy.path);
+  copy.refused(copy.path +
+               "/model.safetensors: all numbers must be finite, and not so in \"embeddings.LayerNorm.weight\"");
+  for (const Real factor : {Real(0), std::numeric_limits<Real>::max() / 4}) {
+    SentenceEncoder spoilt(sentences::kTiny);
+    for (Parameter& parameter : spoilt.bert().parameters()) parameter.mutable_value() *= factor;
+    CHECK_THROWS_WITH(spoilt({"a cat"}), Catch::Matchers::StartsWith("an embedding must have norm 1, and not "));
+  }
+}
+
 TEST_CASE("SentenceEncoder refuses what is no such model", "[sentence_encoder]") {
   const Copy good;
   const std::string config = good.read("config.json"), weights = good.read("model.safetensors");
