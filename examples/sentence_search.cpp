@@ -42,15 +42,16 @@ std::unique_ptr<SentenceEncoder> load_model(const std::string& folder) {
 
 /// Calls answer(question) with each --query, or else with each line of the standard input that is not blank.
 void for_each_question(const Options& options, const auto& answer) {
-  const auto one = [&](const std::string& question, const std::string& name) {
-    examples::reading(name, [&] { answer(question); });
+  const auto one = [&](const std::string& question, const std::string& name, std::size_t line) {
+    examples::require_text(question, name, line);
+    answer(question);
     if (!std::cout.flush()) throw std::runtime_error("cannot write to the standard output");
   };
-  for (const std::string& question : options.queries) one(question, "--query");
+  for (const std::string& question : options.queries) one(question, "--query", 1);
   if (!options.queries.empty()) return;
   std::string line;
   for (std::size_t number = 1; examples::next_line(line, 1'000'000); ++number) {
-    if (!is_blank(line)) one(line, text("standard input, line %zu", number));
+    if (!is_blank(line)) one(line, "standard input", number);
   }
 }
 
@@ -124,12 +125,14 @@ int main(int argc, char** argv) {
         app.add_option("--model", options.model, "folder of the model [minilm]")->type_name("DIR");
         app.add_option("--similarity", options.similarity, "how close two texts are: at most 1")
             ->expected(2)
+            ->allow_extra_args(false)
             ->type_name("TEXT TEXT");
         add_file(app, "--index", options.index, "text whose lines are to be found, in UTF-8");
         add_file(app, "--search", options.search, "index that was saved");
         app.add_option("--query", options.queries, "what to look for [the lines of the standard input]")
             ->expected(1)
             ->take_all()
+            ->allow_extra_args(false)
             ->type_name("TEXT");
         add_number(app, "--top", options.top, 1, 1'000'000, "lines for each query [5]");
         add_file(app, "--train", options.train, "lines to learn from: label, tab, text");

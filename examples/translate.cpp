@@ -67,8 +67,10 @@ Corpus corpus_for(const Options& options, const std::optional<State>& saved) {
 
 // ---- what is translated ---------------------------------------------------------------------------------------------
 
-void check(const std::string& to_translate, const std::string& where) {
-  examples::require_text(to_translate, where);
+/// Refuses what is not one line of text; `line` is its number, of the standard input.
+void check(const std::string& to_translate, const std::string& who, std::size_t line = 1) {
+  examples::require_text(to_translate, who, line);
+  const std::string where = who + ", line " + std::to_string(line);
   if (to_translate.find_first_of("\n\f") != std::string::npos) throw BadInput(where + ": must be one line");
   const std::size_t count = utf8::decoded(to_translate).size();
   if (count > 1000) throw BadInput(where + ": at most 1000 characters; got " + std::to_string(count));
@@ -95,7 +97,7 @@ void show_translations(Translator& net, const Corpus& corpus, const Options& opt
     }
     std::string line;
     for (std::size_t number = 1; examples::next_line(line, 4000); ++number) {  // no more than check() lets through
-      check(line, "--translate -, line " + std::to_string(number));
+      check(line, "--translate -", number);
       if (words(line).empty()) {
         show("");  // line by line beside the source
       } else {

@@ -2,6 +2,8 @@
 // not.
 #pragma once
 
+#include <set>
+
 #include "autograd/ops.hpp"
 #include "examples/sentence_search/index.hpp"
 #include "examples/support/csv.hpp"
@@ -46,7 +48,7 @@ inline Labelled read_labelled(const std::string& path, const SentenceEncoder& en
     ++number;
     if (is_blank(line)) continue;
     const std::size_t tab = line.find('\t');
-    if (tab == line.npos || tab == 0) {
+    if (tab == line.npos || tab == 0 || is_blank(line.substr(tab))) {
       throw BadInput(path + text(": line %zu must be a label, a tab and a text", number));
     }
     rows.emplace_back(line.substr(0, tab), line.substr(tab + 1));
@@ -56,6 +58,9 @@ inline Labelled read_labelled(const std::string& path, const SentenceEncoder& en
   std::sort(labelled.labels.begin(), labelled.labels.end());
   labelled.labels.erase(std::unique(labelled.labels.begin(), labelled.labels.end()), labelled.labels.end());
   if (labelled.labels.size() < 2) throw BadInput(path + ": must have lines of two labels or more");
+  std::size_t bytes = 0;
+  for (const std::string& label : labelled.labels) bytes += tapegrad::in_quotes(label).size() + 30;  // and its name
+  if (bytes > kLongestText) throw BadInput(path + ": the labels are too long; 95 MB are possible");
   for (const auto& [label, sentence] : rows) {
     const auto at = std::lower_bound(labelled.labels.begin(), labelled.labels.end(), label);
     labelled.classes.push_back(at - labelled.labels.begin());
@@ -91,6 +96,8 @@ inline Classifier load_classifier(const std::string& folder, std::size_t width) 
       classifier.labels.push_back(state.texts["label." + std::to_string(i)]);
       examples::require_text(classifier.labels.back(), path + text(": label %zu", i));
     }
+    const std::set<std::string> different(classifier.labels.begin(), classifier.labels.end());
+    if (different.size() < classifier.labels.size()) throw BadInput(path + ": the labels must differ");
     const std::size_t count = classifier.labels.size();
     tapegrad::require_arrays("classifier", state, {{"weight", {count, width}}, {"bias", {count}}}, true);
     if (count < 2) throw BadInput(path + ": must have two labels or more");

@@ -92,8 +92,8 @@ bool next_line(std::string& line, std::size_t most) {
   return found;
 }
 
-void require_text(std::string_view bytes, const std::string& who) {
-  std::size_t line = 1, byte = 1;
+void require_text(std::string_view bytes, const std::string& who, std::size_t line) {
+  std::size_t byte = 1;
   while (!bytes.empty()) {
     const utf8::Character next = utf8::first(bytes);
     const bool control = utf8::is_control(next.code) && next.code != '\n' && next.code != '\t' && next.code != '\f';

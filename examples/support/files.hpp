@@ -40,6 +40,7 @@ std::string read_text(const std::string& path);
 bool next_line(std::string& line, std::size_t most);
 
 /// Throws BadInput that starts with `who` for bytes that are not UTF-8, and for control characters but \n, \t and \f.
-void require_text(std::string_view bytes, const std::string& who);
+/// `line` is the number of the first one.
+void require_text(std::string_view bytes, const std::string& who, std::size_t line = 1);
 
 }  // namespace examples

@@ -12,6 +12,10 @@ run() { "$program" --model "$tiny" --out "$folder/out" "$@"; }
 [[ $(run --similarity 'The cat sleeps.' 'LE ÇHAT' 2>&1) == "$(run --similarity 'le chat' 'the cat sleeps.')" ]] ||
   fail "the order, case or accents matter"
 
+# A text in brackets is one text.
+[[ $(run --similarity '[the cat]' '[the cat]' 2>&1) == 1.0000 ]] || fail "brackets: $(run --similarity '[a]' '[a]' 2>&1)"
+[[ $(run --similarity '[the cat]' 'the cat' 2>&1) != 1.0000 ]] || fail "brackets are lost"
+
 # An index: lines are found by themselves, blank ones never, and one is told apart from another model's.
 printf 'The cat sleeps on the sofa.\n\n  \nInterest rates rose.\nПривет, мир!\nA man plays a guitar.' > "$folder/lines"
 run --index "$folder/lines" --save "$folder/index" > "$folder/text" 2> "$folder/errors" ||
@@ -23,6 +27,8 @@ printf '> the CAT sleeps on the sofa.\n 1.000      1  The cat sleeps on the sofa
 cmp "$folder/expected" "$folder/text" || fail "--search found $(cat "$folder/text")"
 printf 'the CAT sleeps on the sofa.\r\n\nпривет, мир!' | run --search "$folder/index" --top 1 > "$folder/text" 2>&1
 cmp "$folder/expected" "$folder/text" || fail "from a pipe, --search found $(cat "$folder/text")"
+[[ $(run --search "$folder/index" --query '[a,b]' --query '[]' --top 1 | grep '^>') == $'> [a,b]\n> []' ]] ||
+  fail "queries in brackets: $(run --search "$folder/index" --query '[a,b]' --query '[]' --top 1 2>&1)"
 [[ $(run --search "$folder/index" --query x --top 100 | wc -l) == 5 ]] || fail "--top 100 is not all lines"
 run --index "$folder/lines" --batch 1 --save "$folder/index_1" --query 'Interest rates rose.' --top 1 > "$folder/text" 2>&1
 tail -1 "$folder/text" | grep -q '^ 1.000      4  Interest' || fail "--index --query found $(cat "$folder/text")"
@@ -84,10 +90,15 @@ says 'one of --similarity' run --classify --similarity a b
 for option in --index --search --train --save; do says 'name is empty' run $option ''; done
 says '--save is for' run --similarity a b --save "$folder/x"
 says 'text 2: the text must be UTF-8; got byte 1' run --similarity a $'b\xff'
-says '--query: the text must be UTF-8; got byte 2' run --search "$folder/index" --query $'ab\xc3'
+says '--query, line 1, byte 3: is not UTF-8' run --search "$folder/index" --query $'ab\xc3'
+says '--query, line 1, byte 2: binary data' run --search "$folder/index" --query $'a\e[31mb'
+printf 'a\nb\xffc\n' | run --search "$folder/index" > /dev/null 2> "$folder/errors"
+grep -q 'standard input, line 2, byte 2: is not UTF-8' "$folder/errors" || fail "a pipe: $(cat "$folder/errors")"
 says 'has no classifier' run --classify
 run --search "$folder/index" < "$folder" > "$folder/bad" 2>&1
 [[ $? == 2 ]] && grep -q 'standard input cannot be read' "$folder/bad" || fail "a folder as input: $(cat "$folder/bad")"
+run --search "$folder/index" <&- > "$folder/bad" 2>&1
+[[ $? == 2 ]] && grep -q 'standard input cannot be read' "$folder/bad" || fail "no input: $(cat "$folder/bad")"
 run --search "$folder/index" < /dev/zero > "$folder/bad" 2>&1
 [[ $? == 2 ]] && grep -q 'a line is longer' "$folder/bad" || fail "an endless line: $(cat "$folder/bad")"
 for file in config.json vocab.txt model.safetensors; do

@@ -169,6 +169,8 @@ refused 'would be replaced by what this run writes' --pairs "$folder/out/transla
 cmp "$folder/pairs.tsv" "$folder/out/translate_test.csv" || fail 'a refused run changed the pairs'
 refused 'would be replaced by what this run writes' --save "$folder/out/translate_log.csv"
 refused 'must be one line' --translate $'3 May\n1999'
+printf '3 May 1999\n\xff\n' | "$program" --load "$model" --translate - > "$folder/text" 2>&1
+[[ $(tail -1 "$folder/text") == 'translate: --translate -, line 2, byte 1: is not UTF-8' ]] || fail "$(cat "$folder/text")"
 "$program" --load "$model" --translate - < /dev/zero > "$folder/bad" 2>&1
 [[ $? == 2 && $(wc -l < "$folder/bad") == 1 ]] || fail "an endless line: $(cat "$folder/bad")"
 "$program" --load "$model" --translate - < "$folder" > "$folder/bad" 2>&1
