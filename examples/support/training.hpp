@@ -206,9 +206,18 @@ class Training {
       const tapegrad::Array *loss = log.find("loss"), *others = log.find("measured");
       tapegrad::require(loss != nullptr && others != nullptr && loss->shape() == others->shape(), "load",
                         "the log must have a loss and a measurement for each step");
+      const bool finite = std::none_of(others->begin(), others->end(), [](auto x) { return std::isinf(x); });
+      tapegrad::require(finite, "load", "the measurements must be finite");
       losses.assign(loss->begin(), loss->end());
       measured.assign(others->begin(), others->end());
-      optimizer.load_state(all.take("optimizer."));
+      const tapegrad::State saved = all.take("optimizer.");
+      for (const auto& [name, chosen] : optimizer.state().texts) {
+        if (!name.starts_with("group.") || name.ends_with(".learning_rate")) continue;  // the schedule's
+        tapegrad::require(saved.text(name) == chosen, "load",
+                          "the optimizer must be that of the settings: " + tapegrad::in_quotes(name), saved.text(name),
+                          chosen);
+      }
+      optimizer.load_state(saved);
       tapegrad::nn::load_state(rng, all.take("rng."));
       tapegrad::nn::load_state(net, all);
     });

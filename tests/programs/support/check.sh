@@ -105,6 +105,8 @@ refuses_checkpoints() {
     refused "$file: all numbers must be finite, and not so in \"$array\"" "$@" $how "$file"
     LC_ALL=C sed "s/\"optimizer.0.step\":\"$step\"/\"optimizer.0.step\":\"$((step - 1))\"/" "$good" > "$file"
     refused "$file: the optimizer must have done the steps that have a loss" "$@" $how "$file"
+    LC_ALL=C sed 's/\("optimizer.group.0.initial_learning_rate":"0.00\)[0-9]/\19/' "$good" > "$file"
+    refused "$file: the optimizer must be that of the settings: \"group.0.initial_learning_rate\"" "$@" $how "$file"
     hostile "$good" 's/"settings.steps":"[0-9]*"/"settings.steps":"99999999"/' "$file"
     refused "$file: its steps must be from" "$@" $how "$file"
     hostile "$good" 's/"settings.width":"[0-9]*"/"settings.width":"1024"/; s/"settings.layers":"[0-9]*"/"settings.layers":"12"/' "$file"
