@@ -110,7 +110,7 @@ void job(examples::Common common, Options options, tapegrad::Ranks& ranks) {
   examples::Files& files = options.files;
   Settings& settings = options.settings;
   settings.seed = common.seed;
-  files.check(app, {"--text"});
+  files.check(app, ranks, {"--text"});
   std::optional<State> saved;
   if (files.saved().empty()) {
     settings.choose(app, common.quick);

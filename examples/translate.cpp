@@ -114,7 +114,7 @@ void job(const examples::Common& common, Options options, tapegrad::Ranks& ranks
   Settings& settings = options.settings;
   examples::Files& files = options.files;
   settings.seed = common.seed;
-  files.check(app, options.texts.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--pairs"});
+  files.check(app, ranks, options.texts.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--pairs"});
   for (const std::string& text : options.texts) {
     check(text, "--translate");
     if (words(text).empty()) throw BadInput("--translate: nothing to translate in '" + text + "'");

@@ -77,7 +77,7 @@ inline optim::Schedule schedule(std::size_t all_steps) {
 class Training : public examples::Training {
  public:
   Training(const Settings& chosen, const Corpus& text, tapegrad::Ranks& all_ranks)
-      : examples::Training(chosen, schedule(chosen.steps), all_ranks),
+      : examples::Training(chosen, text.fingerprint, schedule(chosen.steps), all_ranks),
         settings(chosen),
         corpus(text),
         net(model_config(settings, corpus.vocabulary.size()), rng),

@@ -17,6 +17,18 @@
 
 namespace examples {
 
+/// Refuses, on all ranks alike, what they must have in common: a text by each name. Names the first that differs.
+inline void require_same(const tapegrad::Ranks& ranks, const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, value] : texts) {
+    // A double holds 53 bits.
+    const auto numbers = ranks.gather(static_cast<double>(tapegrad::fingerprint(name + "=" + value) >> 11));
+    for (std::size_t rank = 1; rank < numbers.size(); ++rank) {
+      if (numbers[rank] == numbers[0]) continue;
+      throw BadInput(name + text(": must be the same on all ranks; another one on rank %zu", rank));
+    }
+  }
+}
+
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 /// Where a training comes from, and goes to.
@@ -36,8 +48,11 @@ struct Files {
     add_number(app, "--stop-at", stop_at, 1, 10'000'000, "step to save after and to end, as by Ctrl-C");
   }
 
-  /// Refuses what a model that is used without training has no use for: these options, and the program's `others`.
-  void check(const CLI::App& app, std::vector<std::string> others = {}) const {
+  /// Refuses what a model that is used without training has no use for: these options, and the program's `others`; and
+  /// ranks that would not do the same.
+  void check(const CLI::App& app, const tapegrad::Ranks& ranks, std::vector<std::string> others = {}) const {
+    const auto given = [](const std::string& file) { return std::string(file.empty() ? "no" : "yes"); };
+    require_same(ranks, {{"--load", given(load)}, {"--resume", given(resume)}, {"--stop-at", std::to_string(stop_at)}});
     if (app.count("--load") == 0) return;
     for (const char* option : {"--save", "--resume", "--save-every", "--stop-at"}) others.emplace_back(option);
     for (const std::string& option : others) {
@@ -148,12 +163,18 @@ class Training {
   }
 
  protected:
-  Training(const auto& settings, tapegrad::optim::Schedule schedule, tapegrad::Ranks& all_ranks)
+  /// `fingerprint` is that of the data. Refuses ranks with other settings or data.
+  Training(const auto& settings, const std::string& fingerprint, tapegrad::optim::Schedule schedule,
+           tapegrad::Ranks& all_ranks)
       : rng(settings.seed),
         ranks(all_ranks),
         steps_(settings.steps),
         learning_rate_(settings.learning_rate),
-        schedule_(std::move(schedule)) {}
+        schedule_(std::move(schedule)) {
+    std::map<std::string, std::string> common = {{"the data", fingerprint}};
+    for (const auto& [name, value] : state_of_settings(settings).texts) common.emplace("--" + name, value);
+    require_same(ranks, common);
+  }
 
   /// One step down the loss, its gradient clipped. `part()` is this rank's part of it, called if it has rows of the
   /// batch: its terms over the number of all ranks' terms. With dropout, each rank draws its own numbers in it. Throws,

@@ -18,7 +18,7 @@ inline optim::Schedule schedule(std::size_t all_steps) {
 class Training : public examples::Training {
  public:
   Training(const Settings& chosen, const Corpus& pairs, tapegrad::Ranks& all_ranks)
-      : examples::Training(chosen, schedule(chosen.steps), all_ranks),
+      : examples::Training(chosen, pairs.fingerprint, schedule(chosen.steps), all_ranks),
         settings(chosen),
         corpus(pairs),
         net(settings, corpus.source.size(), corpus.target.size(), rng),

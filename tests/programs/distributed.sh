@@ -78,8 +78,24 @@ ends 2 '^language_model: .*none/model' -n 3 "$model" --resume "$folder/none/mode
 ends 2 '^language_model: cannot create the output folder' -n 2 "$model" "${few[@]}" --out /dev/null/none
 ends 2 '^rank 1: language_model: .*/none' -n 1 "$model" "${few[@]}" --out "$folder/x" : \
   -n 1 "$model" "${few[@]}" --text "$folder/none" --out "$folder/x"
-ends 1 'parameters must be the same on all ranks; got another "token_embedding.weight" on rank 1' \
-  -n 1 "$model" "${few[@]}" --out "$folder/x" : -n 2 "$model" "${few[@]}" --seed 5 --out "$folder/x"
+# What the ranks must have in common: the same work, settings and data.
+tac "$2/examples/data/pride_and_prejudice.txt" > "$folder/other_text"
+for i in {1..40}; do printf '%s\tone two %s\n' "$((i % 7))" "$((i % 5))"; done > "$folder/pairs"
+tr 1 9 < "$folder/pairs" > "$folder/other_pairs"
+differs() { # differs NAME OPTIONS: of the second rank
+  local what=$1
+  shift
+  ends 2 "^language_model: $what: must be the same on all ranks; another one on rank 1" \
+    -n 1 "$model" --quick --steps 9 --quiet --out "$folder/x" : -n 2 "$model" --quick --quiet --out "$folder/x" "$@"
+}
+differs 'the data' --steps 9 --text "$folder/other_text"
+differs --seed --steps 9 --seed 5
+differs --steps --steps 10
+differs --stop-at --steps 9 --stop-at 4
+differs --resume --resume "$folder/none"
+ends 2 '^translate: the data: must be the same on all ranks; another one on rank 1' \
+  -n 1 "$float/translate" --pairs "$folder/pairs" --steps 5 --out "$folder/x" : \
+  -n 1 "$float/translate" --pairs "$folder/other_pairs" --steps 5 --out "$folder/x"
 
 # A folder that only the first can see is no problem, nor is a checkpoint.
 seen=$folder/seen/language_model.safetensors
