@@ -1,11 +1,13 @@
-// Checkpoints of the user's: what is wrong with one is bad input.
+// Checkpoints of the user's: what is wrong with one is bad input, and an earlier one is kept.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "autograd/state.hpp"
 #include "examples/support/files.hpp"
+#include "examples/support/show.hpp"
 
 namespace examples {
 
@@ -33,6 +35,15 @@ inline const std::string* find_not_finite(const tapegrad::State& state) {
     if (!finite && name != "log.measured") return &name;
   }
   return nullptr;
+}
+
+/// Moves what was saved earlier out of the way, be it at the end of a link.
+inline void keep_previous(const std::string& save) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(save, none)) return;
+  const std::string file = std::filesystem::canonical(save), previous = file + ".previous";
+  std::filesystem::rename(file, previous);
+  show("what was saved earlier is kept: " + previous);
 }
 
 }  // namespace examples

@@ -71,18 +71,10 @@ struct Files {
     prepare_output_folder(out);
     if (save.empty()) save = resume.empty() ? out + "/" + program + ".safetensors" : resume;
     prepare_save(save);
-    require_kept({data}, {save});
+    require_kept({data}, {save, save + ".previous"});
     require_kept({data, saved(), save}, with_endings(out, own));
   }
 };
-
-/// Moves what an earlier training saved out of the way of a new one.
-inline void keep_previous(const std::string& save) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(save, none)) return;
-  std::filesystem::rename(save, save + ".previous");
-  show("an earlier training is kept: " + save + ".previous");
-}
 
 /// Removes an earlier run's pictures and tables, which would stand beside this one's log.
 inline void remove_old(const std::string& out, const std::vector<std::string>& names) {
