@@ -16,6 +16,12 @@ using examples::add_file, examples::add_number;
 
 namespace {
 
+/// What a model's folder may have that is read.
+const std::vector<std::string> kModel = {"config.json",           "vocab.txt",
+                                         "model.safetensors",     "sentence_bert_config.json",
+                                         "tokenizer_config.json", "1_Pooling/config.json",
+                                         "classifier.safetensors"};
+
 struct Options {
   std::string model = "minilm";
   std::vector<std::string> similarity;
@@ -79,13 +85,19 @@ void job(const examples::Common& common, Options options) {
     if (options.save.empty()) {
       options.save = common.out + (options.train.empty() ? "/sentence_search.safetensors" : "/sentence_search");
     }
+    std::vector<std::string> written = {options.save, options.save + ".previous"};
     if (options.train.empty()) {
       examples::prepare_save(options.save);
-      examples::require_kept({options.index}, {options.save});
     } else {
-      examples::prepare_output_folder(options.save);
-      examples::require_kept({options.train}, {common.out + "/sentence_search.csv"});
+      while (options.save.size() > 1 && options.save.ends_with('/')) options.save.pop_back();
+      std::vector<std::string> own = kModel;
+      own.push_back("sentence_search.csv");  // where --out is the same folder
+      examples::prepare_save_folder(options.save, own);
+      written.push_back(common.out + "/sentence_search.csv");
     }
+    std::vector<std::string> kept = {options.index, options.train};
+    for (const std::string& name : kModel) kept.push_back(options.model + "/" + name);
+    examples::require_kept(kept, written);
   }
   const std::unique_ptr<SentenceEncoder> encoder = load_model(options.model);
   if (!options.similarity.empty()) return similarity(*encoder, options.similarity);
@@ -103,6 +115,7 @@ void job(const examples::Common& common, Options options) {
     const auto start = std::chrono::steady_clock::now();
     index = make_index(*encoder, options.index, options.batch, common.quiet);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    examples::keep_previous(options.save);
     save_index(index, *encoder, options.save);
     const std::size_t count = index.numbers.size();
     show(text("%zu lines in %.2f s, %.0f a second", count, seconds, static_cast<double>(count) / seconds));

@@ -39,19 +39,22 @@ void remove_leftovers(const fs::path& path) {
     if (!name.starts_with(start) || !name.ends_with(kSuffix)) continue;
     const int file = open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) continue;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0) unlink(at->path().c_str());
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) fs::remove_all(at->path(), error);
     close(file);
   }
 }
 
-/// A new file beside `path`, locked; -1, and errno, when there can be none.
-int create_beside(const fs::path& path, std::string& name) {
+/// A new file or folder beside `path`, locked; -1, and errno, when there can be none.
+int create_beside(const fs::path& path, std::string& name, bool folder = false) {
   std::random_device chance;
   for (;;) {
     name = (folder_of(path) / start_of_names(path)).string();
     name.append(std::to_string(chance())).append(kSuffix);
-    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EEXIST) continue;
+    const bool made = folder && mkdir(name.c_str(), 0777) == 0;
+    const int file = made     ? open(name.c_str(), O_RDONLY | O_CLOEXEC)
+                     : folder ? -1
+                              : open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && (made || errno == EEXIST)) continue;
     if (file < 0) return -1;
     struct stat state;
     flock(file, LOCK_EX);
@@ -80,6 +83,15 @@ bool sync_folder(const fs::path& path) {
   close(file);
   errno = error;
   return ok;
+}
+
+/// Lets the folders have each other's names, at once. False where one is missing, or the file system cannot.
+bool swap_names([[maybe_unused]] const std::string& a, [[maybe_unused]] const std::string& b) {
+#ifdef RENAME_EXCHANGE
+  return renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace
@@ -113,6 +125,39 @@ void write_file(const std::string& given, const std::string& content) {
   if (ok && sync_folder(path)) return;
   if (ok) error = errno;
   refuse(std::strerror(error));
+}
+
+void write_folder(const std::string& given, const std::function<void(const std::string& folder)>& fill) {
+  const auto require = [&](bool ok) {
+    if (!ok) throw std::runtime_error("cannot write " + given + ": " + std::strerror(errno));
+  };
+  std::error_code none;
+  const std::string path = fs::weakly_canonical(given, none).string(), previous = path + ".previous";
+  remove_leftovers(path);
+  std::string temporary;
+  const int lock = create_beside(path, temporary, true);
+  require(lock >= 0);
+  struct End {
+    ~End() {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+      close(lock);
+    }
+    const std::string& folder;
+    int lock;
+  } const end{temporary, lock};
+
+  fill(temporary);
+  if (swap_names(temporary, path)) {  // now it is the old one, not worth keeping when it is empty
+    if (rmdir(temporary.c_str()) != 0 && !swap_names(temporary, previous)) fs::rename(temporary, previous, none);
+  } else {
+    if (rmdir(path.c_str()) != 0 && fs::exists(path, none)) {
+      fs::remove_all(previous, none);
+      require(std::rename(path.c_str(), previous.c_str()) == 0);
+    }
+    require(std::rename(temporary.c_str(), path.c_str()) == 0);
+  }
+  require(sync_folder(path));
 }
 
 }  // namespace tapegrad

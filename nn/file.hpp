@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <string>
 
 namespace tapegrad {
@@ -15,5 +16,10 @@ std::ifstream open_file(const std::string& path);
 /// what killed programs left beside `path`. Throws std::runtime_error (the old file is untouched) when that fails. The
 /// same for float and double.
 void write_file(const std::string& path, const std::string& content);
+
+/// The same for a folder: `fill` puts files into one beside `path`, which then takes its place. The old folder, unless
+/// it is empty, becomes PATH.previous. Where the file system cannot exchange two names, a kill between two renames
+/// leaves PATH.previous alone. Throws what `fill` throws, or std::runtime_error.
+void write_folder(const std::string& path, const std::function<void(const std::string& folder)>& fill);
 
 }  // namespace tapegrad

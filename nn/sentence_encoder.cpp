@@ -207,7 +207,8 @@ void SentenceEncoder::save(const std::string& folder) const {
   std::string vocabulary;
   for (const std::string& token : words_.vocabulary()) vocabulary.append(token).append("\n");
   State state = state_of(bert_);
-  state.texts["format"] = "pt";  // without it transformers does not read the file
+  state.texts["format"] = "pt";                // without it transformers does not read the file
+  fs::remove(folder + "/config.json", error);  // until the new one is there, the last, it is no model
   save_checkpoint(folder + "/model.safetensors", state);
   write_file(folder + "/vocab.txt", vocabulary);
   write_file(folder + "/sentence_bert_config.json", "{\"max_seq_length\": " + std::to_string(longest_) + "}\n");

@@ -37,8 +37,8 @@ class SentenceEncoder {
   /// One batch (B,E), on the tape where there is one: to train by.
   Tensor embed(const std::vector<Tokens>& sentences);
 
-  /// Writes a folder that this, and PyTorch, reads: what the weights are now, and the files above. Throws
-  /// std::runtime_error where it can't be written.
+  /// Writes a folder that this, and PyTorch, reads: what the weights are now, and the files above, config.json last,
+  /// without which none reads it. Throws std::runtime_error where it can't be written; `write_folder` keeps an old one.
   void save(const std::string& folder) const;
 
   Bert& bert() { return bert_; }

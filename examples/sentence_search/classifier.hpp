@@ -134,8 +134,9 @@ inline std::string classify(const Classifier& classifier, SentenceEncoder& encod
 
 // ---- training -------------------------------------------------------------------------------------------------------
 
-/// Learns from the file, tells what part of the held-out lines it gets right, and saves encoder and classifier in the
-/// folder. Ctrl-C ends the training after a step, and what was learnt is saved. Throws where a loss is not finite.
+/// Learns from the file, tells what part of the held-out lines it gets right, and saves encoder and classifier as the
+/// folder, both or neither. Ctrl-C ends the training after a step, and what was learnt is saved. Throws where a loss is
+/// not finite.
 inline void train(SentenceEncoder& encoder, const std::string& path, const std::string& folder, std::size_t batch,
                   const Settings& settings, const examples::Common& common) {
   const Labelled all = read_labelled(path, encoder);
@@ -219,8 +220,10 @@ inline void train(SentenceEncoder& encoder, const std::string& path, const std::
       throw std::runtime_error(tapegrad::in_quotes(*name) + " is not finite; a smaller learning rate may help");
     }
   }
-  encoder.save(folder);
-  save_classifier(classifier, folder);
+  examples::write_folder(folder, [&](const std::string& fresh) {
+    encoder.save(fresh);
+    save_classifier(classifier, fresh);
+  });
   examples::write_file(common.out + "/sentence_search.csv", log);
   if (interrupt.came()) show(text("stopped after step %zu of %zu", step, steps));
   show("saved: " + folder);

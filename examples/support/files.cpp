@@ -1,7 +1,9 @@
 #include "examples/support/files.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +35,30 @@ void prepare_save(const std::string& path) {
     throw BadInput("--save needs a plain file; got " + path);
   }
   if (file.filename().string().size() > 200) throw BadInput("--save: the file's name is too long");
+  if (fs::is_directory(file.string() + ".previous", error)) throw BadInput(file.string() + ".previous: is a folder");
   prepare_output_folder(file.parent_path());
+}
+
+void prepare_save_folder(const std::string& path, const std::vector<std::string>& names) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(path, error);
+  if (error || !place.has_filename()) throw BadInput("--save needs a folder; got " + path);
+  if (place.filename().string().size() > 200) throw BadInput("--save: the folder's name is too long");
+  for (const fs::path& old : {place, fs::path(place.string() + ".previous")}) {
+    const bool exists = fs::exists(fs::symlink_status(old, error));
+    if (exists && !fs::is_directory(old, error)) throw BadInput("--save needs a folder; got " + old.string());
+    for (fs::directory_iterator at(old, error), end; !error && at != end; at.increment(error)) {
+      if (std::count(names.begin(), names.end(), at->path().filename()) > 0) continue;
+      throw BadInput("--save needs a new folder, or an earlier one; " + at->path().string() + " is in the way");
+    }
+  }
+  prepare_output_folder(place.parent_path());
+  struct stat folder, parent;
+  const bool both = stat(place.c_str(), &folder) == 0 && stat(place.parent_path().c_str(), &parent) == 0;
+  if (both && folder.st_dev != parent.st_dev) {
+    throw BadInput("--save needs a folder that can be renamed, and not where a file system begins: " + path);
+  }
 }
 
 std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names) {
@@ -45,11 +70,14 @@ std::vector<std::string> with_endings(const std::string& folder, const std::vect
 }
 
 void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written) {
+  std::error_code none;  // a place that can't be read is none
   std::set<std::filesystem::path> places;
-  for (const std::string& path : written) places.insert(std::filesystem::weakly_canonical(path));
+  for (const std::string& path : written) places.insert(std::filesystem::weakly_canonical(path, none));
   for (const std::string& path : kept) {
-    if (path.empty() || !places.contains(std::filesystem::weakly_canonical(path))) continue;
-    throw BadInput(path + ": would be replaced by what this run writes");
+    std::filesystem::path at = std::filesystem::weakly_canonical(path, none);
+    for (; at.has_relative_path(); at = at.parent_path()) {
+      if (places.contains(at)) throw BadInput(path + ": would be replaced by what this run writes");
+    }
   }
 }
 

@@ -15,7 +15,7 @@ struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using tapegrad::write_file;
+using tapegrad::write_file, tapegrad::write_folder;
 
 /// Creates `folder` and those above it where missing, and proves by a probe file that one can write there.
 /// Throws BadInput when one cannot. Call it before the work starts.
@@ -25,10 +25,14 @@ void prepare_output_folder(const std::string& folder);
 /// in place of a plain file. Throws BadInput, about --save, when none can.
 void prepare_save(const std::string& path);
 
+/// The same for a folder that `write_folder` shall replace: a new one, or one in which all files have such names.
+void prepare_save_folder(const std::string& path, const std::vector<std::string>& names);
+
 /// The pictures and tables that may have these names.
 std::vector<std::string> with_endings(const std::string& folder, const std::vector<std::string>& names);
 
-/// Throws BadInput when one of the `kept` files is at a place that will be written. Empty names are no file.
+/// Throws BadInput when one of the `kept` files is at a place that will be written, or in such a folder. Empty names
+/// are no file.
 void require_kept(const std::vector<std::string>& kept, const std::vector<std::string>& written);
 
 /// A file's text, without a byte order mark and with \n for \r\n. Throws BadInput, with the line and byte where there

@@ -392,6 +392,40 @@ TEST_CASE("What killed programs left is removed, and what others are writing is 
   CHECK(folder.files() == 1);
 }
 
+TEST_CASE("A folder is replaced as a whole, and the one before it kept") {
+  Folder all;
+  const std::string path = all.path + "model", previous = path + ".previous";
+  const auto with = [&](const std::string& text) {
+    return [=](const std::string& folder) {
+      write_file(folder + "/first", text);
+      write_file(folder + "/second", text);
+    };
+  };
+  fs::create_directory(all.path + ".model.123.tmp");  // a killed program's
+  write_folder(path, with("one"));
+  CHECK(all.files() == 1);
+  write_folder(path, with("two"));
+  CHECK(read(path + "/first") + read(previous + "/second") == "twoone");
+  fs::create_symlink("model", all.path + "link");
+  write_folder(all.path + "link", with("three"));
+  CHECK(read(path + "/second") + read(previous + "/first") == "threetwo");
+  CHECK(all.files() == 3);
+
+  const auto fails = [&](const std::string& folder) {
+    with("four")(folder);
+    throw std::runtime_error("no more");
+  };
+  CHECK_THROWS_WITH(write_folder(path, fails), "no more");
+  CHECK_THROWS_WITH(write_folder("/dev/null/x", with("")), "cannot write /dev/null/x: Not a directory");
+  CHECK(read(path + "/first") + read(previous + "/first") == "threetwo");
+  CHECK(all.files() == 3);
+
+  fs::create_directory(all.path + "empty");
+  write_folder(all.path + "empty", with("five"));
+  CHECK(read(all.path + "empty/first") == "five");
+  CHECK(all.files() == 4);
+}
+
 TEST_CASE("A file that is not there, or not plain, is refused") {
   Folder folder;
   REQUIRE(mkfifo((folder.path + "pipe").c_str(), 0600) == 0);

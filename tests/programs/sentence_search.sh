@@ -60,10 +60,10 @@ status=$?
   fail "a large rate: exit $status, $(cat "$folder/errors")"
 
 # Ctrl-C: the step ends, and what was learnt is saved.
-"$program" --model "$tiny" --train "$folder/labelled" --epochs 100000 --quiet --out "$folder/out" --save "$folder/stopped" \
-  > "$folder/text" 2> "$folder/errors" &
+"$program" --model "$tiny" --train "$folder/labelled" --epochs 100000 --quiet --out "$folder/stopping" \
+  --save "$folder/stopped" > "$folder/text" 2> "$folder/errors" &
 process=$!
-wait_until test -d "$folder/stopped" || fail "--train does not begin"
+wait_until test -d "$folder/stopping" || fail "--train does not begin"
 sleep 1
 kill -INT $process
 wait $process
@@ -74,6 +74,50 @@ with_bytes '\377' weight "$folder/model_0/classifier.safetensors" "$folder/nan"
 cp "$folder/nan" "$folder/model_0/classifier.safetensors"
 "$program" --model "$folder/model_0" --classify > "$folder/bad" 2>&1 < "$folder/lines"
 [[ $? == 2 ]] && grep -q 'all numbers must be finite' "$folder/bad" || fail "a classifier of NaN: $(cat "$folder/bad")"
+
+# A trained model is saved as a whole: whenever it is killed, or the disk is full, there is the old one or the new one.
+for labels in 'a b' 'x y'; do
+  read -r one two <<< "$labels"
+  for i in {1..30}; do printf '%s\tthe cat number %d sleeps\n%s\trates rose by %d %%\n' "$one" "$i" "$two" "$i"; done \
+    > "$folder/labels_$one"
+  run --train "$folder/labels_$one" --encoder-rate 0.01 --epochs 1 --save "$folder/whole_$one" > /dev/null 2>&1 ||
+    fail "--train: exit $?"
+done
+same() { diff -rq "$folder/whole_$1" "$folder/$2" > /dev/null; }
+same a whole_x && fail "two trainings made the same model"
+cp -r "$folder/whole_a" "$folder/torn"
+for kill in {1..12}; do
+  label=$([[ $((kill % 2)) == 1 ]] && echo x || echo a)
+  "$program" --model "$tiny" --train "$folder/labels_$label" --encoder-rate 0.01 --epochs 1 --save "$folder/torn" \
+    --out "$folder/out" > /dev/null 2>&1 &
+  process=$!
+  files() { ls "$folder"/.torn.*.tmp/* > /dev/null 2>&1 || ! kill -0 $process 2> /dev/null; }
+  wait_until files || fail "nothing was saved"
+  sleep "0.0$((RANDOM % 3))$((RANDOM % 10))"
+  kill -KILL $process 2> /dev/null
+  wait $process 2> /dev/null
+  same a torn || same x torn || fail "a model torn by a kill: $(diff -rq "$folder/whole_a" "$folder/torn")"
+done
+run --train "$folder/labels_x" --encoder-rate 0.01 --epochs 1 --save "$folder/torn/" > "$folder/text" 2>&1 ||
+  fail "after kills: $(cat "$folder/text")"
+same x torn || fail "after kills, another model"
+[[ -z $(find "$folder" -name '.torn.*') ]] || fail "kills left behind: $(find "$folder" -name '.torn.*')"
+(ulimit -f 100; run --train "$folder/labels_a" --encoder-rate 0.01 --epochs 1 --save "$folder/torn" > /dev/null 2> "$folder/errors")
+status=$?
+[[ $status == 1 && $(wc -l < "$folder/errors") == 1 ]] || fail "a full disk: exit $status and $(cat "$folder/errors")"
+same x torn || fail "a full disk spoilt the model"
+[[ -z $(find "$folder" -name '.torn.*') ]] || fail "a full disk left behind: $(find "$folder" -name '.torn.*')"
+
+# What was saved earlier is kept, a file at the end of a link too.
+rm -rf "$folder/torn.previous"
+run --train "$folder/labels_a" --encoder-rate 0.01 --epochs 1 --save "$folder/torn" > /dev/null 2>&1
+same a torn && same x torn.previous || fail "the earlier model is not kept"
+mkdir "$folder/disk"
+echo precious > "$folder/disk/file"
+ln -s disk/file "$folder/link"
+run --index "$folder/lines" --save "$folder/link" > "$folder/text" 2>&1 || fail "--save of a link: $(cat "$folder/text")"
+cmp "$folder/index" "$folder/disk/file" && [[ -L $folder/link && $(cat "$folder/disk/file.previous") == precious ]] ||
+  fail "--save of a link: $(ls -l "$folder/disk")"
 
 # Bad input: one line that says what, and exit code 2.
 says() {
@@ -134,8 +178,34 @@ says 'would be replaced' run --index "$folder/lines" --save "$folder/./lines"
 cp "$folder/labelled" "$folder/out/sentence_search.csv"
 says 'would be replaced' run --train "$folder/out/sentence_search.csv"
 cmp "$folder/labelled" "$folder/out/sentence_search.csv" || fail "a refused run changed the lines"
+cp -r "$tiny" "$folder/own"
+for name in config.json vocab.txt model.safetensors; do
+  says 'would be replaced' "$program" --model "$folder/own" --index "$folder/lines" --save "$folder/own/$name"
+done
+says 'would be replaced' "$program" --model "$folder/own" --train "$folder/labelled" --save "$folder/own"
+mv "$folder/own" "$folder/own.previous"
+says 'would be replaced' "$program" --model "$folder/own.previous" --train "$folder/labelled" --save "$folder/own"
+cp "$folder/labelled" "$folder/own.previous/config.json"
+says 'would be replaced' run --train "$folder/own.previous/config.json" --save "$folder/own.previous"
+diff -q "$folder/labelled" "$folder/own.previous/config.json" || fail "a refused run changed the lines"
+mkdir "$folder/full"
+echo > "$folder/full/letter"
+says 'letter is in the way' run --train "$folder/labelled" --save "$folder/full"
+ln -s loop "$folder/loop"
+for name in loop "$(printf 'x%.0s' {1..300})"; do
+  says 'no model in' "$program" --model "$folder/$name" --similarity a b
+  says '' run --index "$folder/lines" --save "$folder/$name"
+  says '' run --train "$folder/labelled" --save "$folder/$name"
+  says '' run --train "$folder/labelled" --out "$folder/$name"
+done
+printf 'one\ta\ntwo\t \n' > "$folder/no_text"
+says 'line 2 must be a label, a tab and a text' run --train "$folder/no_text"
+{ head -c 50000000 /dev/zero | tr '\0' '"'; printf 'a\tx\nb\ty\n'; yes $'c\tz' | head -20; } > "$folder/long_label"
+says 'the labels are too long' run --train "$folder/long_label"
+rm "$folder/long_label"
 says '' run --index "$folder/lines" --save /dev/null/x
-says '' run --train "$folder/labelled" --save "$folder/lines"
+says '' run --train "$folder/labelled" --save /dev/null/x
+says '--save needs a folder' run --train "$folder/labelled" --save "$folder/lines"
 for option in '--top 0' '--batch 0' '--epochs x' '--encoder-rate -1' '--learning-rate nan' '--held-out 1' '--nonsense'; do
   # shellcheck disable=SC2086
   says '' run --train "$folder/labelled" $option
