@@ -17,7 +17,7 @@ namespace TAPEGRAD::optim {
 ///
 /// PyTorch divides by |g| + 1e-6 instead, so that its clipped norm is a little below max_norm. A parameter that is
 /// listed twice counts once. Refuses a max_norm that is negative or NaN.
-[[nodiscard]] double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm);
+double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm);
 
 /// Moves every element of the gradients into [-limit, limit]. NaN stays. Refuses a limit that is negative or NaN.
 void clip_grad_value(const std::vector<Parameter>& parameters, double limit);
