@@ -28,7 +28,7 @@ button[aria-pressed=true] { border-color: rgb(var(--mark)); box-shadow: inset 0 
 #heads button { display: flex; flex-direction: column; align-items: center; gap: 4px; padding: 6px 8px; }
 #heads canvas { width: 56px; height: 56px; image-rendering: pixelated; border-radius: 3px; }
 main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: 20px; }
-section { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; }
+section { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; overflow-x: auto; }
 h2 { font-size: 13px; font-weight: 600; color: var(--soft); margin: 0 0 10px; display: flex; justify-content: space-between; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--ink); font-size: 14px; }
@@ -143,8 +143,10 @@ function drawMap() {
   const longest = Math.max(...queries.concat(keys).map(token => clipped(token).length));
   const side = 26, edge = 24 + 8 * longest, svg = at('map');
   svg.replaceChildren();
-  svg.setAttribute('viewBox', `0 0 ${edge + side * keys.length + 6} ${edge + side * queries.length + 6}`);
-  svg.style.maxWidth = `${1.3 * (edge + side * keys.length)}px`;
+  const wide = edge + side * keys.length + 6 + 4 * longest;  // the last label leans out
+  svg.setAttribute('viewBox', `0 0 ${wide} ${edge + side * queries.length + 6}`);
+  svg.style.maxWidth = `${1.3 * wide}px`;
+  svg.style.minWidth = `${0.7 * wide}px`;
   keys.forEach((text, k) => {
     const x = edge + side * (k + 0.5) + 5;
     const label = make(svg, 'text', { x, y: edge - 8, transform: `rotate(-60 ${x} ${edge - 8})` }, clipped(text));
