@@ -1,5 +1,6 @@
 #include "optim/optimizer.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace TAPEGRAD::optim {
@@ -127,7 +128,13 @@ void Optimizer::load_state(const State& state) {
   require_arrays(name_, state, expected, true);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].steps == 0) continue;
-    for (std::size_t k = 0; k < names_.size(); ++k) slots[i].arrays[k] = *state.find(array_name(i, k));
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      const std::string name = array_name(i, k);
+      slots[i].arrays[k] = *state.find(name);
+      if (name.find("sq") == std::string::npos) continue;  // exp_avg_sq and square_avg, whose roots are taken
+      require(std::none_of(slots[i].arrays[k].begin(), slots[i].arrays[k].end(), [](Real x) { return x < 0; }), name_,
+              "means of squares must not be negative", in_quotes(name));
+    }
   }
   rates_ = std::move(rates);
   slots_ = std::move(slots);

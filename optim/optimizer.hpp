@@ -53,7 +53,7 @@ class Optimizer {
   State state() const;
 
   /// Goes on from such a state. Refuses, before anything changes, one of another kind of optimiser or of other groups,
-  /// and lists every array that is missing, unexpected or wrongly shaped.
+  /// and lists every array that is missing, unexpected or wrongly shaped; and one with negative means of squares.
   void load_state(const State& state);
 
  protected:

@@ -232,6 +232,9 @@ TEST_CASE("An optimiser refuses a state that is not its own, and changes nothing
   bad = good;
   bad.texts["0.step"] = "18446744073709551615";
   check_refused([&] { adam.load_state(bad); }, "[Adam] the number of steps must be below 2^63");
+  bad = good;
+  bad.arrays[3].second(0) = Real(-1);
+  check_refused([&] { adam.load_state(bad); }, "[Adam] means of squares must not be negative; got \"1.exp_avg_sq\"");
   if (!kDouble) {  // a rate that Real can't hold
     check_refused([&] { adam.set_learning_rate(1e39); }, "[Adam] learning_rate must be at least 0 and finite");
   }
