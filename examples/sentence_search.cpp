@@ -37,6 +37,9 @@ struct Options {
 std::unique_ptr<SentenceEncoder> load_model(const std::string& folder) {
   std::error_code none;
   if (!std::filesystem::is_directory(folder, none)) {
+    if (const std::string previous = folder + ".previous"; std::filesystem::is_directory(previous, none)) {
+      throw BadInput("no model in " + folder + ", but the one before it is in " + previous);
+    }
     throw BadInput("no model in " + folder + ": `make minilm` fetches one, --model says where another is");
   }
   try {

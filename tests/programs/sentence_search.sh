@@ -129,6 +129,8 @@ says() {
     fail "$*: exit $status and $(head -c 500 "$folder/bad")"
 }
 says 'make minilm' "$program" --model "$folder/none" --similarity a b
+mkdir "$folder/none.previous"
+says "the one before it is in $folder/none.previous" "$program" --model "$folder/none" --similarity a b
 says 'one of --similarity' run
 says 'one of --similarity' run --classify --similarity a b
 for option in --index --search --train --save; do says 'name is empty' run $option ''; done
